@@ -1,0 +1,115 @@
+/*
+ * config: everything an operator can say, as one validated, immutable struct (design section 4).
+ *
+ * Comes from the plugin_opt_ lines, or from the file that plugin_opt_config_file names; one option table (options.h)
+ * drives reading, checking, defaults and the generated reference page. Reading happens on the main thread (cJSON); the
+ * result is shared by counting holders.
+ */
+#ifndef MI_CONFIG_H
+#define MI_CONFIG_H
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "mapping/topic_map.h"
+
+enum mi_when_full { MI_FULL_DISCONNECT, MI_FULL_DELIVER_WITHOUT_COPY };
+enum mi_on_missing { MI_MISSING_HOLD, MI_MISSING_REFUSE };
+enum mi_refuse { MI_REFUSE_REASON, MI_REFUSE_DISCONNECT };
+enum mi_retain_in { MI_RETAIN_KEEP, MI_RETAIN_NEVER, MI_RETAIN_ALWAYS };
+enum mi_start { MI_START_LATEST, MI_START_EARLIEST };
+
+/* Index i of routes is rule i of the map. "unmatched" is the last route, with filter "#". */
+struct mi_route {
+    const char *name;
+    uint32_t id; /* XXH32 of the name, seed 0: journaled; two names with one hash are refused at load */
+    enum mi_direction direction;
+    /* targets */
+    bool create;                /* make stream and topic when they are missing */
+    uint32_t create_partitions; /* 1-1000; also the partition count where details may not be read */
+    bool durable;
+    uint32_t max_targets;       /* most (stream, topic) pairs a templated route may create */
+    uint64_t message_expiry_us; /* of created topics; 0 the server's default */
+    /* out */
+    enum mi_when_full when_full;
+    enum mi_on_missing on_missing;
+    enum mi_refuse refuse;
+    bool send_client_id, send_username;
+    /* in */
+    uint8_t in_qos;             /* of native messages */
+    enum mi_retain_in retain;
+    uint64_t max_age_us;        /* 0: any age */
+    enum mi_start start;
+};
+
+struct mi_config {
+    const char *name;
+    const char *file; /* NULL when it came from plugin_opt_ lines */
+    /* iggy */
+    const char *const *urls;
+    size_t url_count;
+    const char *username, *password; /* password as read from its file; never logged */
+    const char *token;
+    const char *ca_file, *client_cert_file, *client_key_file;
+    uint32_t request_timeout_ms, connect_timeout_ms;
+    /* journal; a reload cannot change these */
+    const char *journal_directory;
+    uint64_t journal_max_size, journal_keep, journal_sync_interval_ns;
+    bool journal_sync_always;
+    /* out */
+    uint32_t max_requests, max_batch_messages;
+    uint64_t max_batch_bytes;
+    uint64_t retry_min_ns, retry_max_ns;
+    uint64_t stop_timeout_ns;     /* how long a stopping broker waits for what is in flight */
+    /* in */
+    uint64_t max_poll_bytes;
+    uint32_t inbox_messages;      /* bounded */
+    uint32_t inject_per_tick;
+    /* dead letters; NULL: files beside the journal */
+    const char *dead_letter_stream, *dead_letter_topic;
+    uint64_t dead_letter_file_max;
+    /* status */
+    const char *status_address; /* NULL: off */
+    uint16_t status_port;
+    int wake_signal;            /* real-time signal number: SIGRTMIN + n */
+    /* routes */
+    struct mi_route *routes;
+    size_t route_count;
+    struct mi_map *map; /* the main thread's: mi_map_match uses its cache; all else is read-only */
+};
+
+/* One finding; line is 1-based, 0 when not known. */
+struct mi_finding {
+    bool refused; /* else a warning */
+    const char *file;
+    unsigned line;
+    const char *key;      /* "routes[2].filter" or "plugin_opt_topic" */
+    const char *sentence; /* what is wrong and how to mend it */
+};
+typedef void (*mi_find)(void *context, const struct mi_finding *finding);
+
+struct mi_plugin_opt {
+    const char *key, *value; /* key without "plugin_opt_" */
+};
+
+/* From the broker's plugin_opt_ lines; reads the file when config_file is among them. Returns NULL when anything was
+ * refused (every finding is reported first). The caller holds the result. Main thread. */
+struct mi_config *mi_config_from_options(const struct mi_plugin_opt *opts, size_t count, mi_find find, void *context);
+/* From a file alone (the tool, and a reload). */
+struct mi_config *mi_config_from_file(const char *path, mi_find find, void *context);
+
+/* Counts holders; any thread. The last release frees. */
+struct mi_config *mi_config_hold(struct mi_config *c);
+void mi_config_release(struct mi_config *c);
+
+/* What a reload would change that it cannot (journal directory and so on): reports a warning per key. */
+void mi_config_report_fixed(const struct mi_config *running, const struct mi_config *wanted, mi_find find,
+                            void *context);
+
+/* The effective configuration as JSON, secrets left out ("check --print"). */
+bool mi_config_print(const struct mi_config *c, struct mi_buf *out);
+
+/* docs/configuration.md, whole. */
+bool mi_config_reference(struct mi_buf *out);
+
+#endif

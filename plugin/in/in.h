@@ -1,0 +1,46 @@
+/*
+ * in: what Iggy holds reaches MQTT subscribers (design section 8). This is its face to the loop; the watch, the readers
+ * and the decisions are in the files beside it.
+ *
+ * Everything here runs on the bridge thread, driven by mi_in_step and by callbacks of the client.
+ */
+#ifndef MI_IN_H
+#define MI_IN_H
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "config/config.h"
+#include "iggy_client.h"
+#include "in/inbox.h"
+#include "metrics/metrics.h"
+
+struct mi_in_options {
+    struct mi_config *config; /* held by in */
+    struct iggy_client *client;
+    struct mi_inbox *inbox;
+    struct mi_metrics *metrics;
+    const struct mi_clock *clock;
+    const struct mi_log *log;
+    /* Is this origin (mqtt.origin) ours? The journal knows its former identities. */
+    bool (*is_own)(void *context, struct mi_span origin);
+    /* The main thread should look into the inbox. */
+    void (*wake)(void *context);
+    void *context;
+};
+
+struct mi_in;
+struct mi_in *mi_in_new(const struct mi_in_options *options, struct mi_error *err);
+/* Cancels its requests. */
+void mi_in_free(struct mi_in *in);
+/* Goes over to another configuration; routes that stay the same go on where they are. */
+void mi_in_set_config(struct mi_in *in, struct mi_config *config);
+/* Does what is due at now_ns; returns the monotonic time when it wants to be called again (UINT64_MAX: never). */
+uint64_t mi_in_step(struct mi_in *in, uint64_t now_ns);
+
+/* Positions as bytes for the state file, and back; false when they cannot be read (then readers start as configured). */
+bool mi_in_save(struct mi_in *in, struct mi_buf *out);
+bool mi_in_load(struct mi_in *in, struct mi_span saved);
+/* Positions have moved since the last save. */
+bool mi_in_changed(const struct mi_in *in);
+
+#endif
