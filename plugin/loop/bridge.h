@@ -1,8 +1,8 @@
 /*
  * bridge: the bridge thread and the disk thread, and what they own (design section 2).
  *
- * The broker folder makes one, starts it in the first TICK and stops it in cleanup. Everything is called from the main
- * thread unless a comment says otherwise. No call waits for I/O, except stop.
+ * The broker folder makes one, starts it in the first TICK and stops it in cleanup. Everything is called from
+ * the main thread unless a comment says otherwise. No call waits for I/O, except stop.
  */
 #ifndef MI_BRIDGE_H
 #define MI_BRIDGE_H
@@ -16,10 +16,10 @@
 #include "metrics/metrics.h"
 
 struct mi_bridge_options {
-    struct mi_config *config;    /* held by the bridge */
-    struct mi_metrics *metrics;  /* outlives the bridge */
+    struct mi_config *config;   /* held by the bridge */
+    struct mi_metrics *metrics; /* outlives the bridge */
     const struct mi_clock *clock;
-    const struct mi_log *log;    /* thread-safe */
+    const struct mi_log *log; /* thread-safe */
     /* Makes the broker's main thread come to TICK soon; any thread. */
     void (*wake_main)(void *context);
     void *context;
@@ -27,13 +27,14 @@ struct mi_bridge_options {
 
 struct mi_bridge;
 
-/* Opens the journal and the state file; starts no thread and no connection. NULL with err: the journal cannot be used. */
+/* Opens the journal and the state file; starts no thread and no connection. NULL with err: the journal cannot
+ * be used. */
 struct mi_bridge *mi_bridge_new(const struct mi_bridge_options *options, struct mi_error *err);
-/* Starts the threads, with all signals blocked in them. -1 with err when a thread cannot be made; the journal still
- * takes messages then, and start may be tried again. */
+/* Starts the threads, with all signals blocked in them. -1 with err when a thread cannot be made; the journal
+ * still takes messages then, and start may be tried again. */
 int mi_bridge_start(struct mi_bridge *b, struct mi_error *err);
-/* close -> stop -> free in one: no new requests, waits up to the configuration's stop_timeout for those in flight, writes
- * the state, joins both threads, closes the journal. NULL is allowed. Also before start. */
+/* close -> stop -> free in one: no new requests, waits up to the configuration's stop_timeout for those in
+ * flight, writes the state, joins both threads, closes the journal. NULL is allowed. Also before start. */
 void mi_bridge_free(struct mi_bridge *b);
 
 struct mi_journal *mi_bridge_journal(struct mi_bridge *b);
@@ -44,6 +45,9 @@ void mi_bridge_set_config(struct mi_bridge *b, struct mi_config *config);
 
 /* Known missing target, for on_missing: refuse. */
 bool mi_bridge_target_missing(struct mi_bridge *b, struct mi_span stream, struct mi_span topic);
+
+/* What the last reload came to, for /status.json: NULL when it was taken over, else the error (copied). */
+void mi_bridge_note_reload(struct mi_bridge *b, const char *error);
 
 /* Called in every TICK: keeps /ready's sign of life. One atomic store. */
 void mi_bridge_tick(struct mi_bridge *b);

@@ -1,0 +1,413 @@
+/*
+ * bridge: construction in the order of dependence, one loop on the bridge thread, and the way down in
+ * reverse.
+ */
+#include "loop/bridge.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "loop/bridge_private.h"
+#include "loop/state.h"
+
+enum {
+    STACK_BYTES = 1024 * 1024,
+    STATE_INTERVAL_MS = 200, /* between two states on disk: bounds what is settled again after a crash */
+    WAKE_REPEAT_MS = 2, /* a signal that lands just before the broker's epoll_wait is lost: say it again */
+    LONGEST_WAIT_MS = 1000
+};
+
+static bool build(struct mi_bridge *b, struct mi_error *err);
+static void *run(void *arg);
+static void turn(struct mi_bridge *b);
+static void write_last_state(struct mi_bridge *b);
+
+/* ---- main thread ---- */
+
+struct mi_bridge *mi_bridge_new(const struct mi_bridge_options *options, struct mi_error *err)
+{
+    struct mi_bridge *b = calloc(1, sizeof *b);
+    if (!b) {
+        mi_error_set(err, "out of memory");
+        return NULL;
+    }
+    b->options = *options;
+    b->config = mi_config_hold(options->config);
+    pthread_mutex_init(&b->lock, NULL);
+    mi_buf_init(&b->state, MI_STATE_MAX_BYTES);
+    atomic_store(&b->last_tick_ns, mi_now_ns(options->clock));
+    if (!build(b, err)) {
+        mi_bridge_free(b);
+        return NULL;
+    }
+    return b;
+}
+
+static bool open_journal(struct mi_bridge *b, struct mi_error *err)
+{
+    const struct mi_config *c = b->config;
+    struct mi_journal_options options = {
+        .directory = c->journal_directory,
+        .max_size = c->journal_max_size,
+        .keep = c->journal_keep,
+        .sync = c->journal_sync_always ? MI_SYNC_ALWAYS : MI_SYNC_INTERVAL,
+        .sync_interval_ns = c->journal_sync_interval_ns,
+        .clock = b->options.clock,
+        .log = b->options.log,
+    };
+    struct mi_journal_report report = {0};
+    if (mi_journal_open(&options, &b->journal, &report, err) != 0)
+        return false;
+    if (report.identity_changed)
+        mi_log_line(
+            b->options.log, MI_LOG_WARNING,
+            "journal %s was copied from another place: this bridge is now %s and goes on counting the former "
+            "identity as its own",
+            c->journal_directory, mi_journal_identity(b->journal));
+    if (report.torn_bytes || report.damaged_records)
+        mi_log_line(b->options.log, MI_LOG_WARNING,
+                    "journal %s: cut %llu bytes of an unfinished last record, skipped %llu damaged records "
+                    "(%llu bytes)",
+                    c->journal_directory, (unsigned long long)report.torn_bytes,
+                    (unsigned long long)report.damaged_records, (unsigned long long)report.damaged_bytes);
+    b->slots = mi_slots_open(c->journal_directory, "state", err);
+    return b->slots != NULL;
+}
+
+static void client_log(void *context, const char *line)
+{
+    const struct mi_bridge *b = context;
+    mi_log_line(b->options.log, MI_LOG_INFO, "%s", line);
+}
+
+static bool make_client(struct mi_bridge *b, struct mi_error *err)
+{
+    const struct mi_config *c = b->config;
+    struct iggy_options options = {
+        .urls = c->urls,
+        .url_count = c->url_count,
+        .username = c->username,
+        .password = c->password,
+        .token = c->token,
+        .ca_file = c->ca_file,
+        .client_cert_file = c->client_cert_file,
+        .client_key_file = c->client_key_file,
+        .connect_timeout_ms = c->connect_timeout_ms,
+        .request_timeout_ms = c->request_timeout_ms,
+        .max_connections = c->max_requests,
+        .log = client_log,
+        .log_context = b,
+    };
+    b->client = iggy_client_new(&options, err ? err->text : NULL, err ? sizeof err->text : 0);
+    return b->client != NULL;
+}
+
+/* Reads the state file; damage is said and counts as "never written": every pending message is then settled
+ * again. */
+static void read_state(struct mi_bridge *b, struct mi_span *checkpoint, struct mi_span *positions)
+{
+    struct mi_error err;
+    int found = mi_slots_read(b->slots, &b->state, &err);
+    if (found < 0)
+        mi_log_line(b->options.log, MI_LOG_WARNING,
+                    "state file: %s; what was shipped since the start is read back from Iggy", err.text);
+    if (found > 0 && !mi_state_split(mi_buf_span(&b->state), checkpoint, positions))
+        mi_log_line(b->options.log, MI_LOG_WARNING, "state file: content of an unknown form is not used");
+}
+
+static bool is_own(void *context, struct mi_span origin)
+{
+    const struct mi_bridge *b = context;
+    return mi_journal_is_own(b->journal, origin);
+}
+
+static void wake_main(void *context)
+{
+    const struct mi_bridge *b = context;
+    b->options.wake_main(b->options.context);
+}
+
+static bool make_engines(struct mi_bridge *b, struct mi_error *err)
+{
+    struct mi_span checkpoint = {0}, positions = {0};
+    read_state(b, &checkpoint, &positions);
+    struct mi_out_options out = {
+        .config = b->config,
+        .client = b->client,
+        .journal = b->journal,
+        .metrics = b->options.metrics,
+        .clock = b->options.clock,
+        .log = b->options.log,
+        .checkpoint = checkpoint,
+    };
+    b->out = mi_out_new(&out, err);
+    if (!b->out)
+        return false;
+    struct mi_in_options in = {
+        .config = b->config,
+        .client = b->client,
+        .inbox = b->inbox,
+        .metrics = b->options.metrics,
+        .clock = b->options.clock,
+        .log = b->options.log,
+        .is_own = is_own,
+        .wake = wake_main,
+        .context = b,
+    };
+    b->in = mi_in_new(&in, err);
+    if (!b->in)
+        return false;
+    if (positions.len && !mi_in_load(b->in, positions))
+        mi_log_line(b->options.log, MI_LOG_WARNING,
+                    "state file: positions cannot be read; readers start as configured");
+    return true;
+}
+
+static void make_listener(struct mi_bridge *b)
+{
+    if (!b->config->status_address)
+        return;
+    struct mi_listener_options options = {
+        .address = b->config->status_address,
+        .port = b->config->status_port,
+        .metrics = b->options.metrics,
+        .log = b->options.log,
+        .ready = mi_bridge_ready,
+        .status = mi_bridge_status,
+        .context = b,
+    };
+    struct mi_error err;
+    b->listener = mi_listener_new(&options, &err);
+    if (!b->listener)
+        mi_log_line(b->options.log, MI_LOG_WARNING, "status.listen: %s; the bridge works without it",
+                    err.text);
+}
+
+static void wake_disk(void *context)
+{
+    struct mi_bridge *b = context;
+    mi_disk_thread_wake(b->disk);
+}
+
+static void wake_bridge(void *context)
+{
+    struct mi_bridge *b = context;
+    if (atomic_exchange(&b->sleeping, false))
+        iggy_client_wake(b->client);
+}
+
+static bool build(struct mi_bridge *b, struct mi_error *err)
+{
+    if (!open_journal(b, err) || !make_client(b, err))
+        return false;
+    b->inbox = mi_inbox_new(b->config->inbox_messages, b->config->max_poll_bytes * 2);
+    b->disk = mi_disk_thread_new(b->journal, b->slots, b->options.clock, b->options.log);
+    if (!b->inbox || !b->disk) {
+        mi_error_set(err, "out of memory or descriptors");
+        return false;
+    }
+    mi_journal_set_wakers(b->journal, wake_disk, wake_bridge, b);
+    if (!make_engines(b, err))
+        return false;
+    make_listener(b);
+    return true;
+}
+
+int mi_bridge_start(struct mi_bridge *b, struct mi_error *err)
+{
+    if (b->running)
+        return 0;
+    if (mi_disk_thread_start(b->disk, err) != 0)
+        return -1;
+    pthread_attr_t attr;
+    sigset_t all, before;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int rc = pthread_create(&b->thread, &attr, run, b);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attr);
+    if (rc != 0) {
+        mi_disk_thread_stop(b->disk);
+        return mi_error_set(err, "cannot start the bridge thread: %s", strerror(rc));
+    }
+    b->running = true;
+    return 0;
+}
+
+void mi_bridge_free(struct mi_bridge *b)
+{
+    if (!b)
+        return;
+    if (b->running) {
+        atomic_store(&b->stopping, true);
+        iggy_client_wake(b->client);
+        pthread_join(b->thread, NULL);
+        mi_disk_thread_stop(b->disk);
+    }
+    if (b->out && b->in)
+        write_last_state(b);
+    mi_listener_free(b->listener);
+    mi_in_free(b->in);
+    mi_out_free(b->out);
+    iggy_client_free(b->client);
+    mi_journal_close(b->journal);
+    mi_disk_thread_free(b->disk);
+    mi_inbox_free(b->inbox);
+    mi_slots_close(b->slots);
+    mi_config_release(b->next_config);
+    mi_config_release(b->config);
+    mi_buf_fini(&b->state);
+    pthread_mutex_destroy(&b->lock);
+    free(b);
+}
+
+struct mi_journal *mi_bridge_journal(struct mi_bridge *b)
+{
+    return b->journal;
+}
+
+struct mi_inbox *mi_bridge_inbox(struct mi_bridge *b)
+{
+    return b->inbox;
+}
+
+void mi_bridge_set_config(struct mi_bridge *b, struct mi_config *config)
+{
+    pthread_mutex_lock(&b->lock);
+    struct mi_config *unused = b->next_config;
+    b->next_config = mi_config_hold(config);
+    pthread_mutex_unlock(&b->lock);
+    mi_config_release(unused);
+    wake_bridge(b);
+}
+
+void mi_bridge_note_reload(struct mi_bridge *b, const char *error)
+{
+    pthread_mutex_lock(&b->lock);
+    size_t n = error ? strnlen(error, sizeof b->reload_error - 1) : 0;
+    memcpy(b->reload_error, error ? error : "", n);
+    b->reload_error[n] = '\0';
+    pthread_mutex_unlock(&b->lock);
+}
+
+bool mi_bridge_target_missing(struct mi_bridge *b, struct mi_span stream, struct mi_span topic)
+{
+    return mi_out_target_missing(b->out, stream, topic);
+}
+
+void mi_bridge_tick(struct mi_bridge *b)
+{
+    atomic_store_explicit(&b->last_tick_ns, mi_now_ns(b->options.clock), memory_order_relaxed);
+}
+
+/* ---- bridge thread ---- */
+
+static void take_config(struct mi_bridge *b)
+{
+    pthread_mutex_lock(&b->lock);
+    struct mi_config *config = b->next_config;
+    b->next_config = NULL;
+    pthread_mutex_unlock(&b->lock);
+    if (!config)
+        return;
+    iggy_client_set_credentials(b->client, config->username, config->password, config->token);
+    iggy_client_reset(b->client);
+    mi_out_set_config(b->out, config);
+    mi_in_set_config(b->in, config);
+    mi_config_release(b->config);
+    b->config = config;
+}
+
+static bool build_state(struct mi_bridge *b)
+{
+    return mi_state_begin(&b->state) && mi_out_checkpoint(b->out, &b->state, &b->state_release) &&
+           mi_state_between(&b->state) && mi_in_save(b->in, &b->state) && mi_state_end(&b->state);
+}
+
+/* Hands the state to the disk thread when something moved, and releases what an earlier one covers. */
+static uint64_t keep_state(struct mi_bridge *b, uint64_t now)
+{
+    uint64_t written = mi_disk_thread_written(b->disk);
+    if (written > b->released) {
+        b->released = written;
+        mi_journal_release(b->journal, written);
+    }
+    if (!mi_out_changed(b->out) && !mi_in_changed(b->in))
+        return UINT64_MAX;
+    if (now < b->state_due_ns)
+        return b->state_due_ns;
+    if (build_state(b))
+        mi_disk_thread_submit(b->disk, &b->state, b->state_release);
+    b->state_due_ns = now + STATE_INTERVAL_MS * MI_NS_PER_MS;
+    return b->state_due_ns;
+}
+
+static void write_last_state(struct mi_bridge *b)
+{
+    struct mi_error err;
+    if (build_state(b) && mi_slots_write(b->slots, mi_buf_span(&b->state), &err) != 0)
+        mi_log_line(b->options.log, MI_LOG_ERROR,
+                    "state file: %s; what was shipped last is read back at the next start", err.text);
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void wait_and_drive(struct mi_bridge *b, uint64_t due)
+{
+    uint64_t now = mi_now_ns(b->options.clock);
+    uint64_t wait_ms = due <= now ? 0 : (due - now + MI_NS_PER_MS - 1) / MI_NS_PER_MS;
+    if (wait_ms > LONGEST_WAIT_MS)
+        wait_ms = LONGEST_WAIT_MS;
+    struct iggy_wait listener = {.fd = b->listener ? mi_listener_fd(b->listener) : -1, .events = POLLIN};
+    iggy_client_drive(b->client, (uint32_t)wait_ms, &listener, b->listener ? 1 : 0);
+    if (b->listener)
+        mi_listener_run(b->listener);
+}
+
+/* True when the loop may end: all is shipped, or the time for it is over and no request is left in the air.
+ */
+static bool stop_step(struct mi_bridge *b, uint64_t now)
+{
+    if (b->stop_deadline_ns == 0)
+        b->stop_deadline_ns = now + b->config->stop_timeout_ns;
+    if (mi_out_idle(b->out))
+        return true;
+    if (now < b->stop_deadline_ns)
+        return false;
+    mi_out_stop(b->out);
+    return mi_out_quiet(b->out) || now >= b->stop_deadline_ns + MI_NS_PER_S;
+}
+
+static void turn(struct mi_bridge *b)
+{
+    /* Set before the journal is looked at: whoever appends after that look wakes the wait below. */
+    atomic_store(&b->sleeping, true);
+    take_config(b);
+    uint64_t now = mi_now_ns(b->options.clock);
+    uint64_t due = earlier(mi_out_step(b->out, now), mi_in_step(b->in, now));
+    due = earlier(due, keep_state(b, now));
+    if (!mi_inbox_empty(b->inbox)) {
+        wake_main(b);
+        due = earlier(due, now + WAKE_REPEAT_MS * MI_NS_PER_MS);
+    }
+    if (atomic_load(&b->stopping))
+        due = earlier(due, now + 10 * MI_NS_PER_MS);
+    wait_and_drive(b, due);
+    atomic_store(&b->sleeping, false);
+}
+
+static void *run(void *arg)
+{
+    struct mi_bridge *b = arg;
+    while (!atomic_load(&b->stopping) || !stop_step(b, mi_now_ns(b->options.clock)))
+        turn(b);
+    return NULL;
+}

@@ -1,0 +1,52 @@
+/*
+ * bridge_private: the struct behind bridge.h, grouped by the thread that may touch a field. For the files of
+ * this folder.
+ */
+#ifndef MI_BRIDGE_PRIVATE_H
+#define MI_BRIDGE_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "iggy_client.h"
+#include "in/in.h"
+#include "loop/bridge.h"
+#include "loop/disk_thread.h"
+#include "out/out.h"
+#include "status/listener.h"
+
+struct mi_bridge {
+    /* set before start, then constant */
+    struct mi_bridge_options options;
+    struct mi_journal *journal;
+    struct mi_slots *slots;
+    struct mi_inbox *inbox;
+    struct iggy_client *client; /* used by the bridge thread; iggy_client_wake by others */
+    struct mi_out *out;
+    struct mi_in *in;
+    struct mi_listener *listener; /* NULL: off */
+    struct mi_disk_thread *disk;
+    pthread_t thread;
+    bool running;
+    /* any thread */
+    atomic_bool sleeping; /* the bridge thread may be waiting: a wake is needed */
+    atomic_bool stopping;
+    _Atomic uint64_t last_tick_ns;
+    /* under lock */
+    pthread_mutex_t lock;
+    struct mi_config *next_config; /* of a reload, held; NULL: none */
+    char reload_error[512];        /* empty: the last reload was taken over */
+    /* bridge thread */
+    struct mi_config *config;
+    struct mi_buf state;
+    uint64_t state_due_ns;
+    uint64_t state_release;
+    uint64_t released;
+    uint64_t stop_deadline_ns; /* 0: not stopping yet */
+};
+
+/* report.c: callbacks of the status listener. Bridge thread. */
+bool mi_bridge_ready(void *bridge, const char **why);
+bool mi_bridge_status(void *bridge, struct mi_buf *json);
+
+#endif
