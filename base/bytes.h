@@ -1,9 +1,9 @@
 /*
  * bytes: the two shapes in which bytes travel through this code.
  *
- * mi_span is a view: pointer and length, owned by somebody else, not NUL-terminated. mi_buf is a growing buffer
- * with a hard maximum that is given at its start, so that nothing in the process grows without a named limit.
- * None of this locks: one object belongs to one thread at a time.
+ * mi_span is a view: pointer and length, owned by somebody else, not NUL-terminated. mi_buf is a growing
+ * buffer with a hard maximum that is given at its start, so that nothing in the process grows without a named
+ * limit. None of this locks: one object belongs to one thread at a time.
  */
 #ifndef MI_BYTES_H
 #define MI_BYTES_H
@@ -44,8 +44,8 @@ bool mi_buf_add_span(struct mi_buf *b, struct mi_span s);
 bool mi_buf_add_text(struct mi_buf *b, const char *text);
 bool mi_buf_add_byte(struct mi_buf *b, uint8_t byte);
 bool mi_buf_addf(struct mi_buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Makes room for len more bytes and returns where they go, or NULL. The caller writes at most len bytes there and
- * then adds what it wrote to b->len. */
+/* Makes room for len more bytes and returns where they go, or NULL. The caller writes at most len bytes there
+ * and then adds what it wrote to b->len. */
 uint8_t *mi_buf_reserve(struct mi_buf *b, size_t len);
 struct mi_span mi_buf_span(const struct mi_buf *b);
 

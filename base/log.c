@@ -17,8 +17,8 @@ void mi_log_line(const struct mi_log *log, enum mi_log_level level, const char *
     log->write(log->context, level, line);
 }
 
-void mi_log_limited(const struct mi_log *log, struct mi_log_limit *limit, uint64_t now_ns, uint64_t interval_ns,
-                    enum mi_log_level level, const char *format, ...)
+void mi_log_limited(const struct mi_log *log, struct mi_log_limit *limit, uint64_t now_ns,
+                    uint64_t interval_ns, enum mi_log_level level, const char *format, ...)
 {
     if (now_ns < limit->next_ns) {
         limit->suppressed++;

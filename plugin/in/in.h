@@ -1,6 +1,6 @@
 /*
- * in: what Iggy holds reaches MQTT subscribers (design section 8). This is its face to the loop; the watch, the readers
- * and the decisions are in the files beside it.
+ * in: what Iggy holds reaches MQTT subscribers (design section 8). This is its face to the loop; the watch,
+ * the readers and the decisions are in the files beside it.
  *
  * Everything here runs on the bridge thread, driven by mi_in_step and by callbacks of the client.
  */
@@ -34,10 +34,12 @@ struct mi_in *mi_in_new(const struct mi_in_options *options, struct mi_error *er
 void mi_in_free(struct mi_in *in);
 /* Goes over to another configuration; routes that stay the same go on where they are. */
 void mi_in_set_config(struct mi_in *in, struct mi_config *config);
-/* Does what is due at now_ns; returns the monotonic time when it wants to be called again (UINT64_MAX: never). */
+/* Does what is due at now_ns; returns the monotonic time when it wants to be called again (UINT64_MAX:
+ * never). */
 uint64_t mi_in_step(struct mi_in *in, uint64_t now_ns);
 
-/* Positions as bytes for the state file, and back; false when they cannot be read (then readers start as configured). */
+/* Positions as bytes for the state file, and back; false when they cannot be read (then readers start as
+ * configured). */
 bool mi_in_save(struct mi_in *in, struct mi_buf *out);
 bool mi_in_load(struct mi_in *in, struct mi_span saved);
 /* Positions have moved since the last save. */

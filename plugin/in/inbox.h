@@ -1,8 +1,9 @@
 /*
- * inbox: messages on their way from the bridge thread to the broker's main thread, bounded in count and bytes.
+ * inbox: messages on their way from the bridge thread to the broker's main thread, bounded in count and
+ * bytes.
  *
- * The bridge thread puts; the main thread takes in TICK and reports what it injected. When the inbox is full the reader
- * pauses its polling. One mutex, held for a pointer swap only.
+ * The bridge thread puts; the main thread takes in TICK and reports what it injected. When the inbox is full
+ * the reader pauses its polling. One mutex, held for a pointer swap only.
  */
 #ifndef MI_INBOX_H
 #define MI_INBOX_H
@@ -10,15 +11,15 @@
 #include "base/bytes.h"
 
 struct mi_inbound {
-    char *topic;             /* NUL-terminated */
-    uint8_t *payload;        /* NULL when empty */
+    char *topic;      /* NUL-terminated */
+    uint8_t *payload; /* NULL when empty */
     uint32_t payload_len;
     uint8_t qos;
     bool retain;
-    uint8_t *properties;     /* MQTT property block (message/message.h), NULL when none */
+    uint8_t *properties; /* MQTT property block (message/message.h), NULL when none */
     uint32_t properties_len;
-    uint32_t route;          /* id, for counting */
-    uint32_t reader;         /* which reader it came from, and its position once it is delivered */
+    uint32_t route;  /* id, for counting */
+    uint32_t reader; /* which reader it came from, and its position once it is delivered */
     uint64_t offset;
     struct mi_inbound *next;
 };
@@ -35,12 +36,13 @@ void mi_inbound_free(struct mi_inbound *m);
 bool mi_inbox_has_room(struct mi_inbox *inbox);
 void mi_inbox_put(struct mi_inbox *inbox, struct mi_inbound *m);
 
-/* Main thread. Cheap when empty (one atomic load: TICK fires per packet on Mosquitto 2.0). Takes at most max messages
- * as a list, oldest first; the caller owns them. */
+/* Main thread. Cheap when empty (one atomic load: TICK fires per packet on Mosquitto 2.0). Takes at most max
+ * messages as a list, oldest first; the caller owns them. */
 struct mi_inbound *mi_inbox_take(struct mi_inbox *inbox, size_t max);
 bool mi_inbox_empty(struct mi_inbox *inbox);
 
-/* Main thread: the message was handed to the broker and the following TICK has come: its position may move. */
+/* Main thread: the message was handed to the broker and the following TICK has come: its position may move.
+ */
 void mi_inbox_delivered(struct mi_inbox *inbox, uint32_t reader, uint64_t offset);
 /* Bridge thread: calls each for what was reported since the last call. */
 void mi_inbox_collect(struct mi_inbox *inbox, void (*each)(void *context, uint32_t reader, uint64_t offset),

@@ -9,12 +9,13 @@
 #include <sys/types.h>
 
 struct mi_process {
-    pid_t pid;         /* 0: not running */
-    char output[512];  /* file that holds its stdout and stderr; appended to over restarts */
+    pid_t pid;        /* 0: not running */
+    char output[512]; /* file that holds its stdout and stderr; appended to over restarts */
 };
 
-/* Starts argv[0] (looked up in PATH) with env ("K=V", NULL-terminated, added to ours; may be NULL) and its output in the
- * file output. The child dies with its parent. False with a line on stderr when it cannot be started. */
+/* Starts argv[0] (looked up in PATH) with env ("K=V", NULL-terminated, added to ours; may be NULL) and its
+ * output in the file output. The child dies with its parent. False with a line on stderr when it cannot be
+ * started. */
 bool mi_process_start(struct mi_process *p, const char *output, char *const argv[], char *const env[]);
 /* Sends a signal; false when it is not running. */
 bool mi_process_signal(struct mi_process *p, int signal);

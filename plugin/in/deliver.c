@@ -1,0 +1,106 @@
+#include "in/deliver.h"
+
+#include <string.h>
+
+#include "message/envelope.h"
+#include "message/headers.h"
+
+struct lookup {
+    struct mi_span headers;
+    char text[64];
+};
+
+static bool header_text(void *context, struct mi_span name, struct mi_span *value)
+{
+    struct lookup *l = context;
+    struct mi_header h;
+    return mi_headers_find(l->headers, name, &h) && mi_header_text(&h, l->text, sizeof l->text, value);
+}
+
+static const char *native_topic(const struct mi_delivery *d, struct mi_buf *topic)
+{
+    const char *why = "no topic";
+    struct lookup lookup = {.headers = d->headers};
+    struct mi_native_input input = {d->stream, d->topic, d->partition, header_text, &lookup};
+    return mi_map_native_topic(d->config->map, d->route, &input, topic, &why) ? NULL : why;
+}
+
+/* Leaves the MQTT topic in topic; returns why not. */
+static const char *choose_topic(const struct mi_delivery *d, enum mi_decoded form, const struct mi_message *m,
+                                struct mi_buf *topic)
+{
+    mi_buf_reset(topic);
+    if (form == MI_DECODED_NATIVE || !mi_map_has_filter(d->config->map, d->route))
+        return native_topic(d, topic);
+    if (!mi_map_maps_back(d->config->map, d->route, m->topic, d->stream, d->topic))
+        return "this route would not send its mqtt.topic there";
+    mi_buf_add_span(topic, m->topic);
+    return NULL;
+}
+
+static bool injectable(struct mi_span topic)
+{
+    return topic.len > 0 && topic.len <= 65535 && topic.data[0] != '$' && !memchr(topic.data, 0, topic.len) &&
+           !memchr(topic.data, '+', topic.len) && !memchr(topic.data, '#', topic.len);
+}
+
+static bool too_old(const struct mi_delivery *d, const struct mi_message *m)
+{
+    uint64_t max_age = d->config->routes[d->route].max_age_us;
+    uint64_t stamp = m->time_us ? m->time_us : d->appended_us;
+    return max_age && stamp < d->now_us && d->now_us - stamp > max_age;
+}
+
+static bool retain_flag(enum mi_retain_in how, bool sent)
+{
+    return how == MI_RETAIN_ALWAYS || (how == MI_RETAIN_KEEP && sent);
+}
+
+static struct mi_inbound *make(const struct mi_delivery *d, enum mi_decoded form, const struct mi_message *m,
+                               struct mi_span topic)
+{
+    const struct mi_route *route = &d->config->routes[d->route];
+    struct mi_inbound *inbound = mi_inbound_new(topic, m->payload, m->properties);
+    if (!inbound)
+        return NULL;
+    inbound->qos = form == MI_DECODED_MQTT ? m->qos : route->in_qos;
+    inbound->retain = retain_flag(route->retain, m->retain);
+    inbound->route = route->id;
+    inbound->offset = d->offset;
+    return inbound;
+}
+
+struct mi_inbound *mi_deliver(const struct mi_delivery *d, struct mi_buf *scratch, struct mi_buf *topic,
+                              enum mi_route_counter *skipped, const char **why)
+{
+    struct mi_message m;
+    memset(&m, 0, sizeof m);
+    *why = "headers cannot be read";
+    *skipped = MI_C_IN_BROKEN;
+    enum mi_decoded form = mi_envelope_decode(d->headers, d->payload, &m, scratch, why);
+    if (form == MI_DECODED_UNKNOWN)
+        *why = "an envelope version that this bridge does not know";
+    if (form == MI_DECODED_UNKNOWN || form == MI_DECODED_BROKEN)
+        return NULL;
+    if (form == MI_DECODED_MQTT && d->is_own(d->context, m.origin)) {
+        *skipped = MI_C_IN_OWN;
+        *why = NULL;
+        return NULL;
+    }
+    *skipped = MI_C_IN_TOPIC;
+    *why = choose_topic(d, form, &m, topic);
+    if (*why)
+        return NULL;
+    if (!injectable(mi_buf_span(topic))) {
+        *why = "its topic may not be published to";
+        return NULL;
+    }
+    if (too_old(d, &m)) {
+        *skipped = MI_C_IN_AGE;
+        *why = NULL;
+        return NULL;
+    }
+    *skipped = MI_C_ROUTE_COUNTERS;
+    *why = "out of memory";
+    return make(d, form, &m, mi_buf_span(topic));
+}
