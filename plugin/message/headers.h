@@ -1,7 +1,7 @@
 /*
- * headers: Iggy's raw header block. One entry: key kind (1 byte), key length (u32 LE), key, value kind (1 byte), value
- * length (u32 LE), value; key and value 1-255 bytes. The server stores what it cannot decode again (API reference 9.1),
- * so the writer here is the only guard; the reader is lenient.
+ * headers: Iggy's raw header block. One entry: key kind (1 byte), key length (u32 LE), key, value kind (1
+ * byte), value length (u32 LE), value; key and value 1-255 bytes. The server stores what it cannot decode
+ * again (API reference 9.1), so the writer here is the only guard; the reader is lenient.
  */
 #ifndef MI_HEADERS_H
 #define MI_HEADERS_H
@@ -9,27 +9,40 @@
 #include "base/bytes.h"
 
 enum mi_header_kind {
-    MI_HEADER_RAW = 1, MI_HEADER_STRING = 2, MI_HEADER_BOOL = 3, MI_HEADER_INT8 = 4, MI_HEADER_INT16 = 5,
-    MI_HEADER_INT32 = 6, MI_HEADER_INT64 = 7, MI_HEADER_INT128 = 8, MI_HEADER_UINT8 = 9, MI_HEADER_UINT16 = 10,
-    MI_HEADER_UINT32 = 11, MI_HEADER_UINT64 = 12, MI_HEADER_UINT128 = 13, MI_HEADER_FLOAT32 = 14,
+    MI_HEADER_RAW = 1,
+    MI_HEADER_STRING = 2,
+    MI_HEADER_BOOL = 3,
+    MI_HEADER_INT8 = 4,
+    MI_HEADER_INT16 = 5,
+    MI_HEADER_INT32 = 6,
+    MI_HEADER_INT64 = 7,
+    MI_HEADER_INT128 = 8,
+    MI_HEADER_UINT8 = 9,
+    MI_HEADER_UINT16 = 10,
+    MI_HEADER_UINT32 = 11,
+    MI_HEADER_UINT64 = 12,
+    MI_HEADER_UINT128 = 13,
+    MI_HEADER_FLOAT32 = 14,
     MI_HEADER_FLOAT64 = 15
 };
 
-/* Appends one entry with a string key; false (block unchanged) when key or value is not 1-255 bytes, the value does not
- * fit its kind, or the buffer is full. */
+/* Appends one entry with a string key; false (block unchanged) when key or value is not 1-255 bytes, the
+ * value does not fit its kind, or the buffer is full. */
 bool mi_headers_add(struct mi_buf *block, struct mi_span key, enum mi_header_kind kind, struct mi_span value);
 
 struct mi_header {
     uint8_t key_kind, kind;
     struct mi_span key, value;
 };
-/* Reads the entry at *at (start with 0): 1 read, 0 end, -1 the rest cannot be read. Values of any length are given. */
+/* Reads the entry at *at (start with 0): 1 read, 0 end, -1 the rest cannot be read. Values of any length are
+ * given. */
 int mi_headers_next(struct mi_span block, size_t *at, struct mi_header *out);
 /* The last entry with that key (a repeated key: the last wins, as in Iggy). */
 bool mi_headers_find(struct mi_span block, struct mi_span key, struct mi_header *out);
 
-/* A header's value as text for templates: strings and raw as they are, numbers in decimal, bool as true/false. Writes at
- * most cap bytes to text when conversion is needed; false when the bytes do not fit the kind. */
+/* A header's value as text for templates: strings and raw as they are, numbers in decimal, bool as
+ * true/false. Writes at most cap bytes to text when conversion is needed; false when the bytes do not fit the
+ * kind. */
 bool mi_header_text(const struct mi_header *h, char *text, size_t cap, struct mi_span *out);
 
 #endif

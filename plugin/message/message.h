@@ -17,11 +17,11 @@ struct mi_message {
     bool maybe_dup;
     struct mi_span client_id; /* empty: unknown or switched off */
     struct mi_span username;
-    struct mi_span origin;    /* identity of the bridge that took it */
-    uint64_t time_us;         /* when the broker received it */
-    /* Properties in MQTT's own encoding (MQTT 5 section 2.2.2), without the leading length; empty: none. Only those
-     * that a plugin sees: payload format 0x01, content type 0x03, response topic 0x08, correlation data 0x09, user
-     * property 0x26. */
+    struct mi_span origin; /* identity of the bridge that took it */
+    uint64_t time_us;      /* when the broker received it */
+    /* Properties in MQTT's own encoding (MQTT 5 section 2.2.2), without the leading length; empty: none. Only
+     * those that a plugin sees: payload format 0x01, content type 0x03, response topic 0x08, correlation data
+     * 0x09, user property 0x26. */
     struct mi_span properties;
 };
 
@@ -46,7 +46,8 @@ struct mi_property {
     struct mi_span value; /* the others */
     struct mi_span name;  /* MI_PROP_USER */
 };
-/* Reads the next property at *at (start with 0): 1 one was read, 0 at the end, -1 malformed or an unknown id. */
+/* Reads the next property at *at (start with 0): 1 one was read, 0 at the end, -1 malformed or an unknown id.
+ */
 int mi_properties_next(struct mi_span block, size_t *at, struct mi_property *out);
 /* First property with that id (and, for user properties, that name). */
 bool mi_properties_find(struct mi_span block, uint8_t id, struct mi_span name, struct mi_property *out);
