@@ -26,9 +26,12 @@ enum mi_header_kind {
     MI_HEADER_FLOAT64 = 15
 };
 
-/* Appends one entry with a string key; false (block unchanged) when key or value is not 1-255 bytes, the
- * value does not fit its kind, or the buffer is full. */
+/* Appends one entry with a string key; false (content unchanged) when key or value is not 1-255 bytes, the
+ * key is not UTF-8, the value does not fit its kind (byte count, UTF-8 of a string, 0 or 1 of a bool), or the
+ * buffer is full (then block->failed too). Does not look for a repeated key. */
 bool mi_headers_add(struct mi_buf *block, struct mi_span key, enum mi_header_kind kind, struct mi_span value);
+/* Bytes that such an entry takes. */
+size_t mi_headers_entry_bytes(size_t key_len, size_t value_len);
 
 struct mi_header {
     uint8_t key_kind, kind;
@@ -37,12 +40,13 @@ struct mi_header {
 /* Reads the entry at *at (start with 0): 1 read, 0 end, -1 the rest cannot be read. Values of any length are
  * given. */
 int mi_headers_next(struct mi_span block, size_t *at, struct mi_header *out);
-/* The last entry with that key (a repeated key: the last wins, as in Iggy). */
+/* The last entry with that string key, as far as the block can be read (a repeated key: the last wins, as in
+ * Iggy). */
 bool mi_headers_find(struct mi_span block, struct mi_span key, struct mi_header *out);
 
-/* A header's value as text for templates: strings and raw as they are, numbers in decimal, bool as
- * true/false. Writes at most cap bytes to text when conversion is needed; false when the bytes do not fit the
- * kind. */
+/* A header's value as text for templates: strings and raw as they are (any bytes, any length), numbers in
+ * decimal, bool as true/false. Numbers are written to text with a NUL; 48 bytes hold every one. false when
+ * the bytes do not fit the kind or cap is too small. */
 bool mi_header_text(const struct mi_header *h, char *text, size_t cap, struct mi_span *out);
 
 #endif
