@@ -5,13 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char block_by_hand[] = "\x01\x01"                    /* payload format 1 */
-                                    "\x03\x00\x0a" "text/plain"   /* content type */
-                                    "\x08\x00\x03" "r/1"          /* response topic */
-                                    "\x09\x00\x02" "\x00\xff"     /* correlation data */
-                                    "\x26\x00\x01" "k" "\x00\x01" "1"
-                                    "\x26\x00\x01" "k" "\x00\x00" /* repeated, empty value */
-                                    "\x26\x00\x00" "\x00\x00";    /* empty name and value */
+static const char block_by_hand[] = "\x01\x01" /* payload format 1 */
+                                    "\x03\x00\x0a"
+                                    "text/plain" /* content type */
+                                    "\x08\x00\x03"
+                                    "r/1" /* response topic */
+                                    "\x09\x00\x02"
+                                    "\x00\xff" /* correlation data */
+                                    "\x26\x00\x01"
+                                    "k"
+                                    "\x00\x01"
+                                    "1"
+                                    "\x26\x00\x01"
+                                    "k"
+                                    "\x00\x00" /* repeated, empty value */
+                                    "\x26\x00\x00"
+                                    "\x00\x00"; /* empty name and value */
 
 static struct mi_span by_hand(void)
 {
@@ -25,8 +34,8 @@ static void written_as_mqtt_writes_them(void)
     CU_ASSERT_TRUE(mi_properties_add_byte(&b, MI_PROP_PAYLOAD_FORMAT, 1));
     CU_ASSERT_TRUE(mi_properties_add_bytes(&b, MI_PROP_CONTENT_TYPE, mi_span_of("text/plain")));
     CU_ASSERT_TRUE(mi_properties_add_bytes(&b, MI_PROP_RESPONSE_TOPIC, mi_span_of("r/1")));
-    CU_ASSERT_TRUE(
-        mi_properties_add_bytes(&b, MI_PROP_CORRELATION_DATA, (struct mi_span){(const uint8_t *)"\0\xff", 2}));
+    CU_ASSERT_TRUE(mi_properties_add_bytes(&b, MI_PROP_CORRELATION_DATA,
+                                           (struct mi_span){(const uint8_t *)"\0\xff", 2}));
     CU_ASSERT_TRUE(mi_properties_add_pair(&b, mi_span_of("k"), mi_span_of("1")));
     CU_ASSERT_TRUE(mi_properties_add_pair(&b, mi_span_of("k"), mi_span_of("")));
     CU_ASSERT_TRUE(mi_properties_add_pair(&b, mi_span_of(""), mi_span_of(NULL)));
@@ -105,7 +114,8 @@ static CU_TestInfo tests[] = {
     {"written as MQTT writes them", written_as_mqtt_writes_them},
     {"read back in order", read_back_in_order},
     {"found by id and name", found_by_id_and_name},
-    {"a block cut anywhere is malformed or ends between two", a_block_cut_anywhere_is_malformed_or_ends_between_two},
+    {"a block cut anywhere is malformed or ends between two",
+     a_block_cut_anywhere_is_malformed_or_ends_between_two},
     {"unknown ids and long strings are refused", unknown_ids_and_long_strings_are_refused},
     CU_TEST_INFO_NULL,
 };

@@ -17,7 +17,8 @@ uint64_t random_seed(const char *what)
     const char *given = getenv("MI_SEED");
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    uint64_t seed = given ? strtoull(given, NULL, 0) : (uint64_t)now.tv_sec * 1000000007ull + (uint64_t)now.tv_nsec;
+    uint64_t seed =
+        given ? strtoull(given, NULL, 0) : (uint64_t)now.tv_sec * 1000000007ull + (uint64_t)now.tv_nsec;
     printf("(%s: MI_SEED=%llu) ", what, (unsigned long long)seed);
     return seed ? seed : 1;
 }

@@ -18,7 +18,8 @@ uint64_t random_seed(const char *what);
 
 void random_message_init(struct random_message *r);
 void random_message_fini(struct random_message *r);
-/* Makes the next message. Sizes lean to the small, and hit 0, the edges around 255 and MQTT's maximum now and then. */
+/* Makes the next message. Sizes lean to the small, and hit 0, the edges around 255 and MQTT's maximum now and
+ * then. */
 void random_message_make(struct random_message *r, uint64_t *state);
 
 #endif

@@ -29,8 +29,8 @@ static const char *check_value(int kind, const unsigned char *value, unsigned le
     static const struct {
         int kind;
         unsigned bytes;
-    } fixed[] = {{3, 1}, {4, 1}, {5, 2}, {6, 4}, {7, 8}, {8, 16}, {9, 1}, {10, 2}, {11, 4}, {12, 8}, {13, 16},
-                 {14, 4}, {15, 8}};
+    } fixed[] = {{3, 1},  {4, 1},  {5, 2},  {6, 4},   {7, 8},  {8, 16}, {9, 1},
+                 {10, 2}, {11, 4}, {12, 8}, {13, 16}, {14, 4}, {15, 8}};
     if (kind < 1 || kind > 15)
         return "unknown kind";
     if (kind == 2 && !reference_utf8(value, len))
@@ -64,8 +64,8 @@ static int has_repeated_key(const struct reference_header *headers, int count)
     return repeated;
 }
 
-int reference_decode(const unsigned char *block, size_t len, size_t limit, struct reference_header *out, int max,
-                     const char **fault)
+int reference_decode(const unsigned char *block, size_t len, size_t limit, struct reference_header *out,
+                     int max, const char **fault)
 {
     const unsigned char *at = block, *end = block + len;
     int count = 0;

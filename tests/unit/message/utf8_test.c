@@ -13,7 +13,8 @@ static void every_four_byte_start_is_judged_like_the_reference(void)
     for (unsigned lead = 0; lead < 256; lead++)
         for (unsigned second = 0; second < 256; second++)
             for (unsigned i = 0; i < sizeof edges * sizeof edges; i++) {
-                uint8_t text[] = {(uint8_t)lead, (uint8_t)second, edges[i % sizeof edges], edges[i / sizeof edges]};
+                uint8_t text[] = {(uint8_t)lead, (uint8_t)second, edges[i % sizeof edges],
+                                  edges[i / sizeof edges]};
                 for (size_t len = 1; len <= sizeof text; len++) {
                     bool ours = mi_utf8_valid((struct mi_span){text, len});
                     differing += ours != (reference_utf8(text, len) == 1);
@@ -46,7 +47,8 @@ static void a_cut_keeps_whole_characters_and_as_many_as_fit(void)
 }
 
 static CU_TestInfo tests[] = {
-    {"every four-byte start is judged like the reference", every_four_byte_start_is_judged_like_the_reference},
+    {"every four-byte start is judged like the reference",
+     every_four_byte_start_is_judged_like_the_reference},
     {"a fault is found behind any number of plain bytes", a_fault_is_found_behind_any_number_of_plain_bytes},
     {"a cut keeps whole characters and as many as fit", a_cut_keeps_whole_characters_and_as_many_as_fit},
     CU_TEST_INFO_NULL,
