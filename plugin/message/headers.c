@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "message/entry.h"
 #include "message/utf8.h"
-
-enum { ENTRY_FIXED = 10 }; /* two kinds and two lengths */
 
 /* Bytes of a value of that kind; 0: any number. */
 static const uint8_t kind_size[] = {
@@ -37,24 +36,12 @@ bool mi_headers_add(struct mi_buf *block, struct mi_span key, enum mi_header_kin
         return false;
     if (!fits_kind(kind, value) || !mi_utf8_valid(key) || (kind == MI_HEADER_STRING && !mi_utf8_valid(value)))
         return false;
-    size_t size = mi_headers_entry_bytes(key.len, value.len);
-    uint8_t *to = mi_buf_reserve(block, size);
-    if (!to)
-        return false;
-    *to = MI_HEADER_STRING;
-    mi_put_u32le(to + 1, (uint32_t)key.len);
-    memcpy(to + 5, key.data, key.len);
-    to += 5 + key.len;
-    *to = (uint8_t)kind;
-    mi_put_u32le(to + 1, (uint32_t)value.len);
-    memcpy(to + 5, value.data, value.len);
-    block->len += size;
-    return true;
+    return mi_entry_put(block, key, kind, value);
 }
 
 size_t mi_headers_entry_bytes(size_t key_len, size_t value_len)
 {
-    return ENTRY_FIXED + key_len + value_len;
+    return MI_ENTRY_FIXED + key_len + value_len;
 }
 
 /* Reads kind, length and bytes of one half of an entry. */

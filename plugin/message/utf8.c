@@ -2,22 +2,32 @@
 
 #include <string.h>
 
-/* Bytes of the valid character at p, of which left bytes are there; 0 when it is none. */
+/* Bytes of the valid character beyond ASCII at p, of which left bytes are there; 0 when it is none. */
 static size_t character(const uint8_t *p, size_t left);
+
+/* How many bytes at p are ASCII: words first, for speed, then single bytes. */
+static size_t plain(const uint8_t *p, size_t left)
+{
+    const uint64_t high_bits = 0x8080808080808080ull;
+    size_t n = 0;
+    uint64_t word;
+    for (; left - n >= sizeof word; n += sizeof word) {
+        memcpy(&word, p + n, sizeof word);
+        if (word & high_bits)
+            break;
+    }
+    while (n < left && p[n] < 0x80)
+        n++;
+    return n;
+}
 
 bool mi_utf8_valid(struct mi_span s)
 {
-    const uint64_t high_bits = 0x8080808080808080ull;
     size_t at = 0;
     while (at < s.len) {
-        uint64_t word;
-        if (s.len - at >= sizeof word) {
-            memcpy(&word, s.data + at, sizeof word);
-            if (!(word & high_bits)) {
-                at += sizeof word;
-                continue;
-            }
-        }
+        at += plain(s.data + at, s.len - at);
+        if (at == s.len)
+            break;
         size_t n = character(s.data + at, s.len - at);
         if (n == 0)
             return false;
@@ -46,8 +56,6 @@ static bool continues(const uint8_t *p, size_t count)
 
 static size_t character(const uint8_t *p, size_t left)
 {
-    if (p[0] < 0x80)
-        return 1;
     if (p[0] >= 0xc2 && p[0] <= 0xdf)
         return left >= 2 && continues(p, 1) ? 2 : 0;
     if (p[0] >= 0xe0 && p[0] <= 0xef) {
