@@ -1,9 +1,9 @@
 /*
  * config: everything an operator can say, as one validated, immutable struct (design section 4).
  *
- * Comes from the plugin_opt_ lines, or from the file that plugin_opt_config_file names; one option table (options.h)
- * drives reading, checking, defaults and the generated reference page. Reading happens on the main thread (cJSON); the
- * result is shared by counting holders.
+ * Comes from the plugin_opt_ lines, or from the file that plugin_opt_config_file names; one option table
+ * (options.h) drives reading, checking, defaults and the generated reference page. Reading happens on the
+ * main thread (cJSON); the result is shared by counting holders.
  */
 #ifndef MI_CONFIG_H
 #define MI_CONFIG_H
@@ -36,9 +36,9 @@ struct mi_route {
     enum mi_refuse refuse;
     bool send_client_id, send_username;
     /* in */
-    uint8_t in_qos;             /* of native messages */
+    uint8_t in_qos; /* of native messages */
     enum mi_retain_in retain;
-    uint64_t max_age_us;        /* 0: any age */
+    uint64_t max_age_us; /* 0: any age */
     enum mi_start start;
 };
 
@@ -50,6 +50,7 @@ struct mi_config {
     size_t url_count;
     const char *username, *password; /* password as read from its file; never logged */
     const char *token;
+    const char *password_file, *token_file; /* where they came from */
     const char *ca_file, *client_cert_file, *client_key_file;
     uint32_t request_timeout_ms, connect_timeout_ms;
     /* journal; a reload cannot change these */
@@ -60,10 +61,10 @@ struct mi_config {
     uint32_t max_requests, max_batch_messages;
     uint64_t max_batch_bytes;
     uint64_t retry_min_ns, retry_max_ns;
-    uint64_t stop_timeout_ns;     /* how long a stopping broker waits for what is in flight */
+    uint64_t stop_timeout_ns; /* how long a stopping broker waits for what is in flight */
     /* in */
     uint64_t max_poll_bytes;
-    uint32_t inbox_messages;      /* bounded */
+    uint32_t inbox_messages; /* bounded */
     uint32_t inject_per_tick;
     /* dead letters; NULL: files beside the journal */
     const char *dead_letter_stream, *dead_letter_topic;
@@ -71,19 +72,22 @@ struct mi_config {
     /* status */
     const char *status_address; /* NULL: off */
     uint16_t status_port;
-    int wake_signal;            /* real-time signal number: SIGRTMIN + n */
+    int wake_signal; /* real-time signal number: SIGRTMIN + wake_signal_offset */
+    uint32_t wake_signal_offset;
     /* routes */
     struct mi_route *routes;
+    const struct mi_rule_spec *rules; /* as stated, beside routes */
     size_t route_count;
-    struct mi_map *map; /* the main thread's: mi_map_match uses its cache; all else is read-only */
+    uint32_t topic_cache; /* topics that the map remembers */
+    struct mi_map *map;   /* the main thread's: mi_map_match uses its cache; all else is read-only */
 };
 
 /* One finding; line is 1-based, 0 when not known. */
 struct mi_finding {
-    bool refused; /* else a warning */
-    const char *file;
+    bool refused;     /* else a warning */
+    const char *file; /* NULL: the broker's own file (plugin_opt_ lines) */
     unsigned line;
-    const char *key;      /* "routes[2].filter" or "plugin_opt_topic" */
+    const char *key;      /* "routes[2].filter" or "plugin_opt_topic"; "": the file as a whole */
     const char *sentence; /* what is wrong and how to mend it */
 };
 typedef void (*mi_find)(void *context, const struct mi_finding *finding);
@@ -92,10 +96,12 @@ struct mi_plugin_opt {
     const char *key, *value; /* key without "plugin_opt_" */
 };
 
-/* From the broker's plugin_opt_ lines; reads the file when config_file is among them. Returns NULL when anything was
- * refused (every finding is reported first). The caller holds the result. Main thread. */
-struct mi_config *mi_config_from_options(const struct mi_plugin_opt *opts, size_t count, mi_find find, void *context);
-/* From a file alone (the tool, and a reload). */
+/* From the broker's plugin_opt_ lines; reads the file when config_file is among them. Returns NULL when
+ * anything was refused (every finding is reported first). The caller holds the result. Main thread. */
+struct mi_config *mi_config_from_options(const struct mi_plugin_opt *opts, size_t count, mi_find find,
+                                         void *context);
+/* From a file alone (the tool). A reload calls mi_config_from_options again with the options of the start:
+ * they may hold plugin_opt_journal beside the file, and secrets are read again. */
 struct mi_config *mi_config_from_file(const char *path, mi_find find, void *context);
 
 /* Counts holders; any thread. The last release frees. */

@@ -1,0 +1,198 @@
+/* check: what concerns more than one key, and what the keys point at: secrets, certificates, names. */
+#include "base/clock.h"
+#include "config/build.h"
+#include "config/files.h"
+#include "mapping/names.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+static void check_name(struct mi_build *b);
+static void check_urls(struct mi_build *b);
+static void check_login(struct mi_build *b);
+static void check_tls(struct mi_build *b);
+static void check_times(struct mi_build *b);
+static void check_journal(struct mi_build *b);
+static void check_dead_letter(struct mi_build *b);
+
+void mi_check(struct mi_build *b)
+{
+    /* A file that could not be read has said so; defaults would only add noise. */
+    if (b->refused && b->file && !b->text)
+        return;
+    check_name(b);
+    check_urls(b);
+    check_login(b);
+    check_tls(b);
+    check_times(b);
+    check_journal(b);
+    check_dead_letter(b);
+    b->config->wake_signal = SIGRTMIN + (int)b->config->wake_signal_offset;
+    mi_check_routes(b);
+}
+
+static void check_name(struct mi_build *b)
+{
+    char host[256] = "";
+    if (b->config->name)
+        return;
+    if (gethostname(host, sizeof host - 1) < 0 || !*host)
+        snprintf(host, sizeof host, "mosquitto");
+    b->config->name = mi_build_text(b, host, strlen(host));
+}
+
+/* NULL, or what is wrong with the URL. */
+static const char *url_problem(const char *url)
+{
+    size_t scheme = strncmp(url, "http://", 7) == 0 ? 7 : strncmp(url, "https://", 8) == 0 ? 8 : 0;
+    const char *host = url + scheme;
+    size_t len = strcspn(host, "/?#");
+    if (scheme == 0)
+        return "must begin with http:// or https://";
+    if (memchr(host, '@', len))
+        return "holds a user or password: those go to username and password_file";
+    if (len == 0 || *host == ':')
+        return "names no host: write it as http://HOST:PORT";
+    if (host[len] && strcmp(host + len, "/") != 0)
+        return "has something behind host and port: write it as http://HOST:PORT";
+    if (strpbrk(url, " \t\r\n\"<>\\"))
+        return "holds a character that no URL has";
+    return NULL;
+}
+
+static void check_urls(struct mi_build *b)
+{
+    const struct mi_option *o = mi_option_find(MI_AT_IGGY, "url");
+    if (b->config->url_count == 0 && !b->given[mi_option_index(o)])
+        mi_build_set(b, o, b->config, "iggy", o->fallback);
+    for (size_t i = 0; i < b->config->url_count; i++) {
+        const char *problem = url_problem(b->urls[i]);
+        /* A password must not get into the log with the URL that it stands in. */
+        if (problem && strchr(b->urls[i], '@'))
+            mi_refuse(b, "iggy", "url", "%s", problem);
+        else if (problem)
+            mi_refuse(b, "iggy", "url", "\"%s\" %s", b->urls[i], problem);
+    }
+    const char **urls = mi_build_take(b, sizeof b->urls);
+    if (urls)
+        memcpy(urls, b->urls, sizeof b->urls);
+    b->config->urls = (const char *const *)urls;
+}
+
+static const char *read_secret(struct mi_build *b, const char *key, const char *path)
+{
+    struct mi_error err;
+    struct mi_buf secret;
+    const char *kept = NULL;
+    mi_buf_init(&secret, MI_MAX_SECRET_BYTES + 8192);
+    if (mi_file_read_secret(path, &secret, &err) < 0)
+        mi_refuse(b, "iggy", key, "%s", err.text);
+    else
+        kept = mi_build_text(b, (const char *)secret.data, secret.len);
+    if (secret.data)
+        explicit_bzero(secret.data, secret.cap);
+    mi_buf_fini(&secret);
+    return kept;
+}
+
+static void check_login(struct mi_build *b)
+{
+    struct mi_config *c = b->config;
+    if (c->token_file && (c->username || c->password_file))
+        mi_refuse(b, "iggy", "token_file", "contradicts username and password_file: keep one kind of login");
+    else if (!c->token_file && !c->username && !c->password_file)
+        mi_refuse(b, "iggy", b->file ? NULL : "username",
+                  "nobody is named who logs in to Iggy: give username and password_file, or token_file");
+    else if (c->username && !c->password_file)
+        mi_refuse(b, "iggy", "username", "has no password: name its file in password_file");
+    else if (c->password_file && !c->username)
+        mi_refuse(b, "iggy", "password_file", "has no user: give username as well");
+    if (c->password_file)
+        c->password = read_secret(b, "password_file", c->password_file);
+    if (c->token_file)
+        c->token = read_secret(b, "token_file", c->token_file);
+}
+
+static void check_pem(struct mi_build *b, const char *key, const char *path, bool private_key)
+{
+    struct mi_error err;
+    if (path && mi_file_check(path, private_key, &err) < 0)
+        mi_refuse(b, "iggy", key, "%s", err.text);
+}
+
+static void check_tls(struct mi_build *b)
+{
+    struct mi_config *c = b->config;
+    bool https = false;
+    for (size_t i = 0; i < c->url_count; i++)
+        https = https || strncasecmp(b->urls[i], "https:", 6) == 0;
+    check_pem(b, "ca_file", c->ca_file, false);
+    check_pem(b, "client_cert_file", c->client_cert_file, false);
+    check_pem(b, "client_key_file", c->client_key_file, true);
+    if (c->client_cert_file && !c->client_key_file)
+        mi_refuse(b, "iggy", "client_cert_file", "has no key: name its file in client_key_file");
+    if (c->client_key_file && !c->client_cert_file)
+        mi_refuse(b, "iggy", "client_key_file", "has no certificate: name its file in client_cert_file");
+    if (!https && (c->ca_file || c->client_cert_file || c->client_key_file))
+        mi_refuse(b, "iggy",
+                  c->ca_file            ? "ca_file"
+                  : c->client_cert_file ? "client_cert_file"
+                                        : "client_key_file",
+                  "no url begins with https://, so nothing would be encrypted: use https, or leave this out");
+}
+
+static void check_times(struct mi_build *b)
+{
+    struct mi_config *c = b->config;
+    if (c->connect_timeout_ms > c->request_timeout_ms)
+        mi_refuse(b, "iggy", "connect_timeout",
+                  "%u ms is longer than request_timeout (%u ms), which includes it: make it shorter",
+                  c->connect_timeout_ms, c->request_timeout_ms);
+    if (c->request_timeout_ms <= 10000)
+        mi_warn(b, "iggy", "request_timeout",
+                "%u ms is not longer than the 10 s after which Iggy itself answers a produce: a slow "
+                "server's messages "
+                "will have to be looked up again; 35s is the default",
+                c->request_timeout_ms);
+    if (c->retry_min_ns > c->retry_max_ns)
+        mi_refuse(b, "limits", "retry_min", "is longer than retry_max: make it shorter");
+}
+
+static void check_journal(struct mi_build *b)
+{
+    struct mi_config *c = b->config;
+    if (c->journal_keep >= c->journal_max_size)
+        mi_refuse(b, "journal", mi_is_given(b->given, MI_AT_JOURNAL, "keep") ? "keep" : "max_size",
+                  "keep must be smaller than max_size, which includes it: nothing would be left for waiting "
+                  "messages");
+    if (c->journal_sync_always && mi_is_given(b->given, MI_AT_JOURNAL, "sync_interval"))
+        mi_warn(b, "journal", "sync_interval", "has no effect with \"sync\": \"always\"");
+}
+
+static void check_iggy_name(struct mi_build *b, const char *key, const char *name)
+{
+    if (!name)
+        return;
+    enum mi_name_fault fault = mi_name_check(mi_span_of(name));
+    if (fault == MI_NAME_NUMBER)
+        mi_refuse(b, "dead_letter", key,
+                  "\"%s\" would be read as Iggy's numeric id: put a letter into the name", name);
+    else if (fault != MI_NAME_GOOD)
+        mi_refuse(b, "dead_letter", key, "is no name for Iggy: use 1 to %d bytes of UTF-8", MI_MAX_IGGY_NAME);
+    else if (strpbrk(name, "{}"))
+        mi_refuse(b, "dead_letter", key,
+                  "\"%s\" is a template: dead letters have one constant stream and topic", name);
+}
+
+static void check_dead_letter(struct mi_build *b)
+{
+    struct mi_config *c = b->config;
+    if (!c->dead_letter_stream != !c->dead_letter_topic)
+        mi_refuse(b, "dead_letter", c->dead_letter_stream ? "stream" : "topic",
+                  "stands alone: give both stream and topic, or neither for a file beside the journal");
+    check_iggy_name(b, "stream", c->dead_letter_stream);
+    check_iggy_name(b, "topic", c->dead_letter_topic);
+}

@@ -1,0 +1,155 @@
+/* routes: names, what a direction can use, creation, and the map that is made of all routes. */
+#include "config/build.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+static void check_names(struct mi_build *b);
+static void check_route(struct mi_build *b, const struct mi_route_draft *draft);
+static void check_unused(struct mi_build *b, const struct mi_route_draft *draft);
+static void make_map(struct mi_build *b);
+static void finish_creation(struct mi_build *b);
+
+void mi_check_routes(struct mi_build *b)
+{
+    if (b->draft_count == 0 && !b->refused)
+        mi_warn(b, "", NULL, "no route is configured: nothing will be copied");
+    if (b->draft_count > MI_MAX_ROUTES)
+        mi_refuse(b, "", "routes", "there are %zu routes, \"unmatched\" included: at most %d are possible",
+                  b->draft_count, MI_MAX_ROUTES);
+    for (size_t i = 0; i < b->draft_count; i++)
+        check_route(b, &b->drafts[i]);
+    check_names(b);
+    make_map(b);
+    finish_creation(b);
+}
+
+static void check_route(struct mi_build *b, const struct mi_route_draft *draft)
+{
+    const char *name = draft->rule.name;
+    for (const char *p = name; p && *p; p++)
+        if ((unsigned char)*p < 0x20 || *p == 0x7f) {
+            mi_route_finding(b, draft, true, "name",
+                             "holds a control character: logs and metrics show the name");
+            break;
+        }
+    if (name && strcmp(name, "unmatched") == 0 && strcmp(draft->where, "unmatched") != 0)
+        mi_route_finding(b, draft, true, "name",
+                         "\"unmatched\" is the name of the last route: choose another");
+    check_unused(b, draft);
+}
+
+/* A key that its direction never looks at was meant to do something. */
+static void check_unused(struct mi_build *b, const struct mi_route_draft *draft)
+{
+    for (size_t i = 0; i < mi_option_count; i++) {
+        const struct mi_option *o = &mi_options[i];
+        if (o->place == MI_AT_ROUTE && o->only && draft->given[i] && !(o->only & draft->route.direction))
+            mi_route_finding(b, draft, false, o->key,
+                             o->only == MI_IN ? "has no effect: the route's direction is \"out\""
+                                              : "has no effect: the route's direction is \"in\"");
+    }
+}
+
+struct named {
+    uint32_t id;
+    size_t draft;
+};
+
+static int by_id(const void *a, const void *b)
+{
+    const struct named *x = a, *y = b;
+    if (x->id != y->id)
+        return x->id < y->id ? -1 : 1;
+    return x->draft < y->draft ? -1 : x->draft > y->draft;
+}
+
+static void report_twin(struct mi_build *b, const struct mi_route_draft *first,
+                        const struct mi_route_draft *second)
+{
+    char sentence[600];
+    if (strcmp(first->rule.name, second->rule.name) == 0)
+        snprintf(sentence, sizeof sentence, "\"%.200s\" is the name of %s too: names must differ",
+                 second->rule.name, first->where);
+    else
+        snprintf(sentence, sizeof sentence,
+                 "\"%.200s\" and \"%.200s\" have the same hash, by which the journal knows "
+                 "them: rename one",
+                 second->rule.name, first->rule.name);
+    mi_route_finding(b, second, true, "name", sentence);
+}
+
+static void check_names(struct mi_build *b)
+{
+    struct named *names = mi_build_take(b, (b->draft_count + 1) * sizeof *names);
+    size_t count = 0;
+    if (!names)
+        return;
+    for (size_t i = 0; i < b->draft_count; i++) {
+        const char *name = b->drafts[i].rule.name;
+        if (!name)
+            continue;
+        b->drafts[i].route.name = name;
+        b->drafts[i].route.id = XXH32(name, strlen(name), 0);
+        names[count++] = (struct named){b->drafts[i].route.id, i};
+    }
+    qsort(names, count, sizeof *names, by_id);
+    for (size_t i = 1; i < count; i++)
+        if (names[i].id == names[i - 1].id)
+            report_twin(b, &b->drafts[names[i - 1].draft], &b->drafts[names[i].draft]);
+}
+
+static void on_map_report(void *context, enum mi_severity severity, size_t rule, const char *key,
+                          const char *sentence)
+{
+    struct mi_build *b = context;
+    mi_route_finding(b, &b->drafts[rule], severity == MI_REFUSED, key, sentence);
+}
+
+/* A required key that is missing has been reported; the map would report it again in other words. */
+static bool complete(const struct mi_build *b)
+{
+    for (size_t i = 0; i < b->draft_count; i++) {
+        const struct mi_rule_spec *rule = &b->drafts[i].rule;
+        if (!rule->name || !rule->stream || !rule->topic)
+            return false;
+    }
+    return b->draft_count <= MI_MAX_ROUTES;
+}
+
+static void make_map(struct mi_build *b)
+{
+    struct mi_config *c = b->config;
+    struct mi_rule_spec *rules = mi_build_take(b, (b->draft_count + 1) * sizeof *rules);
+    bool refused_before = b->refused;
+    if (!rules || !complete(b))
+        return;
+    for (size_t i = 0; i < b->draft_count; i++) {
+        b->drafts[i].rule.direction = b->drafts[i].route.direction;
+        rules[i] = b->drafts[i].rule;
+    }
+    c->rules = rules;
+    c->map = mi_map_new(rules, b->draft_count, c->topic_cache, on_map_report, b);
+    if (!c->map && b->refused == refused_before && !b->refused)
+        mi_finding_at(b, true, "", 0, "memory is out");
+}
+
+/* Constant names are made unless it is forbidden, others only where it is said. */
+static void finish_creation(struct mi_build *b)
+{
+    struct mi_config *c = b->config;
+    c->routes = mi_build_take(b, (b->draft_count + 1) * sizeof *c->routes);
+    c->route_count = b->draft_count;
+    if (!c->map || !c->routes)
+        return;
+    for (size_t i = 0; i < b->draft_count; i++) {
+        struct mi_span stream, topic;
+        struct mi_route_draft *draft = &b->drafts[i];
+        if (!draft->create_given)
+            draft->route.create = mi_map_constant_target(c->map, i, &stream, &topic);
+        c->routes[i] = draft->route;
+    }
+}

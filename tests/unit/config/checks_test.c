@@ -1,0 +1,257 @@
+/* What concerns more than one key: logins, TLS, times, routes; holders; reload. */
+#include "collect.h"
+#include "support/process.h"
+#include "support/suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static struct collected found;
+
+static bool refuses(struct mi_config *c, const char *key, const char *part)
+{
+    bool refused = !c && has(&found, true, key, part);
+    mi_config_release(c);
+    return refused;
+}
+
+static struct mi_config *load_iggy(const char *members)
+{
+    char text[1000];
+    snprintf(text, sizeof text, "{ \"routes\": [],\n \"iggy\": { %s } }", members);
+    return load(text, &found);
+}
+
+static void one_kind_of_login_is_needed(void)
+{
+    CU_ASSERT_TRUE(refuses(load("{}", &found), "iggy", "nobody is named"));
+    CU_ASSERT_TRUE(refuses(load_iggy(""), "iggy", "nobody is named"));
+    CU_ASSERT_TRUE(refuses(load_iggy("\"username\": \"u\""), "iggy.username", "has no password"));
+    CU_ASSERT_TRUE(
+        refuses(load_iggy("\"password_file\": \"password\""), "iggy.password_file", "has no user"));
+    CU_ASSERT_TRUE(refuses(
+        load_iggy("\"username\": \"u\", \"password_file\": \"password\",\n\"token_file\": \"password\""),
+        "iggy.token_file", "one kind of login"));
+    CU_ASSERT_EQUAL(line_of_key(&found, "iggy.token_file"), 3);
+    CU_ASSERT_TRUE(refuses(load_iggy("\"token_file\": \"gone\""), "iggy.token_file", "No such file"));
+    struct mi_config *c = load_iggy("\"token_file\": \"password\"");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+    CU_ASSERT_STRING_EQUAL(c->token, "secret");
+    CU_ASSERT_TRUE(has(&found, false, "", "nothing will be copied"));
+    mi_config_release(c);
+}
+
+static void a_password_open_to_all_is_refused(void)
+{
+    mi_write_file(path_of("open"), "secret");
+    chmod(path_of("open"), 0644);
+    CU_ASSERT_TRUE(refuses(load_iggy("\"username\": \"u\", \"password_file\": \"open\""),
+                           "iggy.password_file", "mode 0644"));
+    CU_ASSERT_PTR_NULL(strstr(found.sentence[0], "secret"));
+}
+
+static void urls_are_checked(void)
+{
+    static const char *const bad[][2] = {
+        {"127.0.0.1:3000", "must begin with"}, {"ftp://a", "must begin with"}, {"http://", "no host"},
+        {"http://:3000", "no host"},           {"http://a/b", "behind"},       {"http://a?x", "behind"},
+        {"http://a b", "no URL has"},
+    };
+    char members[300];
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        snprintf(members, sizeof members, "\"token_file\": \"password\", \"url\": \"%s\"", bad[i][0]);
+        CU_ASSERT_TRUE(refuses(load_iggy(members), "iggy.url", bad[i][1]));
+    }
+    CU_ASSERT_TRUE(refuses(load_iggy("\"token_file\": \"password\", \"url\": \"http://u:hunter2@a:1\""),
+                           "iggy.url", "holds a user"));
+    CU_ASSERT_PTR_NULL(strstr(found.sentence[0], "hunter2"));
+    CU_ASSERT_TRUE(
+        refuses(load_iggy("\"token_file\": \"password\", \"url\": []"), "iggy.url", "a URL in quotes"));
+    struct mi_config *c = load_iggy("\"token_file\": \"password\"");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+    CU_ASSERT_EQUAL(c->url_count, 1);
+    CU_ASSERT_STRING_EQUAL(c->urls[0], "http://127.0.0.1:3000");
+    mi_config_release(c);
+}
+
+static void tls_files_belong_together(void)
+{
+    mi_write_file(path_of("cert"), "x");
+    chmod(path_of("cert"), 0644);
+    const char *start = "\"token_file\": \"password\", \"url\": \"https://a\"";
+    static const char *const bad[][3] = {
+        {"\"client_cert_file\": \"cert\"", "iggy.client_cert_file", "has no key"},
+        {"\"client_key_file\": \"password\"", "iggy.client_key_file", "has no certificate"},
+        {"\"client_cert_file\": \"cert\", \"client_key_file\": \"cert\"", "iggy.client_key_file",
+         "mode 0644"},
+        {"\"ca_file\": \"gone\"", "iggy.ca_file", "No such file"},
+    };
+    char members[400];
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        snprintf(members, sizeof members, "%s, %s", start, bad[i][0]);
+        CU_ASSERT_TRUE(refuses(load_iggy(members), bad[i][1], bad[i][2]));
+    }
+    CU_ASSERT_TRUE(refuses(load_iggy("\"token_file\": \"password\", \"ca_file\": \"cert\""), "iggy.ca_file",
+                           "no url begins with https"));
+}
+
+static void contradictory_times_and_sizes_are_refused(void)
+{
+    CU_ASSERT_TRUE(refuses(load_iggy("\"token_file\": \"password\", \"connect_timeout\": \"60s\""),
+                           "iggy.connect_timeout", "longer than request_timeout"));
+    CU_ASSERT_TRUE(refuses(load_with("\"limits\": { \"retry_min\": \"20s\" }", &found), "limits.retry_min",
+                           "longer than retry_max"));
+    CU_ASSERT_TRUE(
+        refuses(load_with("\"journal\": { \"keep\": \"2GB\" }", &found), "journal.keep", "smaller than"));
+    CU_ASSERT_TRUE(refuses(load_with("\"journal\": { \"max_size\": \"100MB\" }", &found), "journal.max_size",
+                           "smaller"));
+    struct mi_config *c = load_iggy("\"token_file\": \"password\", \"request_timeout\": \"9s\"");
+    CU_ASSERT_PTR_NOT_NULL(c);
+    CU_ASSERT_TRUE(has(&found, false, "iggy.request_timeout", "10 s"));
+    mi_config_release(c);
+    c = load_with("\"journal\": { \"sync\": \"always\", \"sync_interval\": \"1s\" }", &found);
+    CU_ASSERT_PTR_NOT_NULL(c);
+    CU_ASSERT_TRUE(has(&found, false, "journal.sync_interval", "no effect"));
+    mi_config_release(c);
+}
+
+#define ROUTE(name, rest) \
+    "{ \"name\": \"" name "\", \"filter\": \"" name "/#\", \"stream\": \"s\", \"topic\": \"t\"" rest "}"
+#define OUT ", \"direction\": \"out\""
+
+static void routes_are_checked(void)
+{
+    CU_ASSERT_TRUE(refuses(load_routes("[ 5 ]", &found), "routes[0]", "must be an object"));
+    CU_ASSERT_TRUE(refuses(load_routes("[\n {} ]", &found), "routes[0]", "\"name\" is missing"));
+    CU_ASSERT_EQUAL(line_of_key(&found, "routes[0]"), 3);
+    CU_ASSERT_TRUE(has(&found, true, "routes[0]", "\"stream\" is missing"));
+    CU_ASSERT_TRUE(
+        refuses(load_routes("[" ROUTE("a", "") "]", &found), "routes[0]", "\"direction\" is missing"));
+    CU_ASSERT_TRUE(refuses(load_routes("[" ROUTE("a", OUT) ",\n" ROUTE("a", OUT) "]", &found),
+                           "routes[1].name", "name of routes[0] too"));
+    CU_ASSERT_EQUAL(line_of_key(&found, "routes[1].name"), 3);
+    CU_ASSERT_TRUE(
+        refuses(load_routes("[" ROUTE("unmatched", OUT) "]", &found), "routes[0].name", "choose another"));
+    CU_ASSERT_TRUE(
+        refuses(load_routes("[" ROUTE("a\\n", OUT) "]", &found), "routes[0].name", "control character"));
+    CU_ASSERT_TRUE(
+        refuses(load_routes("[" ROUTE("a", OUT ",\n \"qos\": 3") "]", &found), "routes[0].qos", "0 to 2"));
+    CU_ASSERT_EQUAL(line_of_key(&found, "routes[0].qos"), 3);
+    CU_ASSERT_TRUE(refuses(load_routes("[" ROUTE("a", OUT ", \"create\": { \"partitions\": 0 }") "]", &found),
+                           "routes[0].create.partitions", "1 to 1000"));
+    CU_ASSERT_TRUE(refuses(load_routes("[" ROUTE("a", OUT ", \"create\": 1") "]", &found), "routes[0].create",
+                           "true, false or an object"));
+}
+
+/* Two names with one XXH32: the journal could not tell their records apart. */
+static void names_with_one_hash_are_refused(void)
+{
+    CU_ASSERT_TRUE(
+        refuses(load_routes("[" ROUTE("route_319158", OUT) "," ROUTE("route_38722", OUT) "]", &found),
+                "routes[1].name", "same hash"));
+}
+
+static void what_the_map_refuses_has_its_line(void)
+{
+    CU_ASSERT_TRUE(refuses(
+        load_routes("[ { \"name\": \"a\", \"direction\": \"out\", \"stream\": \"s\", \"topic\": \"t\",\n"
+                    "\"filter\": \"a/#/b\" } ]",
+                    &found),
+        "routes[0].filter", ""));
+    CU_ASSERT_EQUAL(line_of_key(&found, "routes[0].filter"), 3);
+    CU_ASSERT_TRUE(refuses(
+        load_routes("[ { \"name\": \"a\", \"direction\": \"out\", \"filter\": \"a\",\n\"stream\": \"17\","
+                    " \"topic\": \"t_{no}\" } ]",
+                    &found),
+        "routes[0].stream", "numeric id"));
+    CU_ASSERT_TRUE(has(&found, true, "routes[0].topic", "not captured"));
+}
+
+static void keys_that_a_direction_never_uses_are_warned_about(void)
+{
+    struct mi_config *c =
+        load_routes("[" ROUTE("a", OUT ", \"retain\": \"never\"") ",\n" ROUTE(
+                        "b", ", \"direction\": \"in\", \"mqtt_topic\": \"b/c\", \"balanced\": true") "]",
+                    &found);
+    CU_ASSERT_PTR_NOT_NULL(c);
+    CU_ASSERT_TRUE(has(&found, false, "routes[0].retain", "direction is \"out\""));
+    CU_ASSERT_TRUE(has(&found, false, "routes[1].balanced", "direction is \"in\""));
+    mi_config_release(c);
+}
+
+struct tail {
+    size_t count;
+    char last[100];
+};
+
+static void count(void *context, const struct mi_finding *f)
+{
+    struct tail *tail = context;
+    tail->count++;
+    snprintf(tail->last, sizeof tail->last, "%s", f->sentence);
+}
+
+static void many_findings_end_with_a_count(void)
+{
+    static char text[4000] = "{ \"iggy\": { \"token_file\": \"password\" }, \"routes\": [ 5";
+    struct tail tail = {0};
+    for (int i = 1; i < 300; i++)
+        strcat(text, ", 5");
+    strcat(text, "] }");
+    mi_write_file(path_of("many.json"), text);
+    CU_ASSERT_PTR_NULL(mi_config_from_file(path_of("many.json"), count, &tail));
+    CU_ASSERT_EQUAL(tail.count, 201);
+    CU_ASSERT_STRING_EQUAL(tail.last, "and 100 more like these");
+}
+
+static void the_last_holder_frees(void)
+{
+    struct mi_config *c = load_with("\"name\": \"n\"", &found);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+    CU_ASSERT_PTR_EQUAL(mi_config_hold(c), c);
+    mi_config_release(c);
+    CU_ASSERT_STRING_EQUAL(c->name, "n");
+    mi_config_release(c);
+    mi_config_release(NULL);
+}
+
+static void a_reload_says_what_it_cannot_change(void)
+{
+    struct mi_config *a = load_with("\"name\": \"n\"", &found);
+    struct mi_config *b =
+        load_with("\"name\": \"m\", \"journal\": { \"max_size\": \"2GB\" },\n"
+                  "\"status\": { \"listen\": \"[::1]:1\" }, \"limits\": { \"max_requests\": 2 }",
+                  &found);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(a);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(b);
+    CU_ASSERT_STRING_EQUAL(b->status_address, "::1");
+    memset(&found, 0, sizeof found);
+    mi_config_report_fixed(a, b, collect, &found);
+    CU_ASSERT_EQUAL(found.count, 2);
+    CU_ASSERT_TRUE(has(&found, false, "journal.max_size", "started again"));
+    CU_ASSERT_TRUE(has(&found, false, "status.listen", "started again"));
+    memset(&found, 0, sizeof found);
+    mi_config_report_fixed(a, a, collect, &found);
+    CU_ASSERT_EQUAL(found.count, 0);
+    mi_config_release(a);
+    mi_config_release(b);
+}
+
+static CU_TestInfo tests[] = {
+    {"one kind of login is needed", one_kind_of_login_is_needed},
+    {"a password open to all is refused", a_password_open_to_all_is_refused},
+    {"URLs are checked", urls_are_checked},
+    {"TLS files belong together", tls_files_belong_together},
+    {"contradictory times and sizes are refused", contradictory_times_and_sizes_are_refused},
+    {"routes are checked", routes_are_checked},
+    {"names with one hash are refused", names_with_one_hash_are_refused},
+    {"what the map refuses has its line", what_the_map_refuses_has_its_line},
+    {"keys that a direction never uses are warned about", keys_that_a_direction_never_uses_are_warned_about},
+    {"many findings end with a count", many_findings_end_with_a_count},
+    {"the last holder frees", the_last_holder_frees},
+    {"a reload says what it cannot change", a_reload_says_what_it_cannot_change},
+    CU_TEST_INFO_NULL,
+};
+MI_SUITE_MAIN("config checks", tests)
