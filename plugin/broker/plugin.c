@@ -1,0 +1,253 @@
+/*
+ * plugin: the three functions that Mosquitto calls by name, and the table of events.
+ *
+ * Nothing but them is exported: 2.0 loads plugins with RTLD_GLOBAL, where equal names of two plugins collide.
+ */
+#include "broker/plugin.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "broker/reload.h"
+#include "broker/tick.h"
+
+#define EXPORTED __attribute__((visibility("default")))
+#define FIRST_TICK_MS 5000
+
+EXPORTED int mosquitto_plugin_version(int count, const int *versions);
+EXPORTED int mosquitto_plugin_init(mosquitto_plugin_id_t *id, void **userdata, struct mosquitto_opt *options,
+                                   int option_count);
+EXPORTED int mosquitto_plugin_cleanup(void *userdata, struct mosquitto_opt *options, int option_count);
+
+static int make(struct mi_plugin *p, const struct mosquitto_opt *options, int option_count);
+static int register_all(struct mi_plugin *p);
+static void unregister_all(struct mi_plugin *p);
+static void destroy(struct mi_plugin *p);
+
+int mosquitto_plugin_version(int count, const int *versions)
+{
+    for (int i = 0; i < count; i++)
+        if (versions[i] == MOSQ_PLUGIN_VERSION)
+            return MOSQ_PLUGIN_VERSION;
+    return -1;
+}
+
+/* 2.1 calls cleanup after a failed init too, 2.0 does not: so a failed init frees everything and leaves NULL.
+ */
+int mosquitto_plugin_init(mosquitto_plugin_id_t *id, void **userdata, struct mosquitto_opt *options,
+                          int option_count)
+{
+    *userdata = NULL;
+    struct mi_plugin *p = calloc(1, sizeof *p);
+    if (!p)
+        return MOSQ_ERR_NOMEM;
+    p->id = id;
+    int result = make(p, options, option_count);
+    if (result == MOSQ_ERR_SUCCESS)
+        result = register_all(p);
+    if (result != MOSQ_ERR_SUCCESS) {
+        destroy(p);
+        return result;
+    }
+    *userdata = p;
+    return MOSQ_ERR_SUCCESS;
+}
+
+int mosquitto_plugin_cleanup(void *userdata, struct mosquitto_opt *options, int option_count)
+{
+    (void)options;
+    (void)option_count;
+    struct mi_plugin *p = userdata;
+    if (p) {
+        unregister_all(p);
+        destroy(p);
+    }
+    return MOSQ_ERR_SUCCESS;
+}
+
+/* ---- making and freeing ---- */
+
+void mi_plugin_log_finding(void *context, const struct mi_finding *f)
+{
+    char line[16] = "";
+    if (f->line)
+        snprintf(line, sizeof line, "%u:", f->line);
+    mi_log_line(context, f->refused ? MI_LOG_ERROR : MI_LOG_WARNING, "%s:%s %s: %s",
+                f->file ? f->file : "mosquitto.conf", line, f->key, f->sentence);
+}
+
+static void late(void *context)
+{
+    static const char text[] = "the broker does not call this plugin's TICK: nothing reaches Iggy. Mosquitto "
+                               "2.0.11 to 2.0.14 never do with "
+                               "per_listener_settings true; turn that off or use a newer Mosquitto";
+    const struct mi_plugin *p = context;
+    mi_log_line(p->log, MI_LOG_ERROR, "%s", text);
+    fprintf(stderr, "mosquitto_iggy: %s\n", text);
+}
+
+static int no_memory(struct mi_plugin *p)
+{
+    mi_log_line(p->log, MI_LOG_ERROR, "out of memory");
+    return MOSQ_ERR_NOMEM;
+}
+
+static int make_base(struct mi_plugin *p, const struct mosquitto_opt *options, int option_count)
+{
+    mi_compat_init(&p->compat, &mi_symbols_system);
+    if (p->compat.set_info)
+        p->compat.set_info(p->id, "mosquitto_iggy", MI_VERSION);
+    p->metrics = mi_metrics_new();
+    p->log_queue = p->metrics ? mi_log_queue_new(p->metrics) : NULL;
+    p->opts = calloc((size_t)option_count + 1, sizeof *p->opts);
+    if (!p->log_queue || !p->opts)
+        return MOSQ_ERR_NOMEM;
+    p->log = mi_log_queue_log(p->log_queue);
+    for (p->opt_count = 0; p->opt_count < (size_t)option_count; p->opt_count++)
+        p->opts[p->opt_count] =
+            (struct mi_plugin_opt){options[p->opt_count].key, options[p->opt_count].value};
+    return MOSQ_ERR_SUCCESS;
+}
+
+static void wake_main(void *context)
+{
+    mi_wakeup_call(context);
+}
+
+static int refused(struct mi_plugin *p, const struct mi_error *err)
+{
+    mi_log_line(p->log, MI_LOG_ERROR, "%s", err->text);
+    return MOSQ_ERR_INVAL;
+}
+
+static int make_parts(struct mi_plugin *p)
+{
+    struct mi_error err = {"out of memory"};
+    p->wakeup = mi_wakeup_new(p->config->wake_signal, &err);
+    if (!p->wakeup)
+        return refused(p, &err);
+    struct mi_bridge_options bridge = {p->config, p->metrics, &mi_clock_system, p->log, wake_main, p->wakeup};
+    p->bridge = mi_bridge_new(&bridge, &err);
+    if (!p->bridge)
+        return refused(p, &err);
+    struct mi_hook_options hook = {&p->compat, p->config, p->metrics, p->bridge, &mi_clock_system, p->log};
+    p->hook = mi_hook_new(&hook, &err);
+    if (!p->hook)
+        return refused(p, &err);
+    struct mi_inject_options inject = {mi_bridge_inbox(p->bridge), p->metrics, &mi_clock_system, p->log};
+    p->inject = mi_inject_new(&inject);
+    return p->inject ? MOSQ_ERR_SUCCESS : no_memory(p);
+}
+
+static int make(struct mi_plugin *p, const struct mosquitto_opt *options, int option_count)
+{
+    int result = make_base(p, options, option_count);
+    if (result != MOSQ_ERR_SUCCESS)
+        return result;
+    p->config = mi_config_from_options(p->opts, p->opt_count, mi_plugin_log_finding, (void *)p->log);
+    if (!p->config)
+        return MOSQ_ERR_INVAL;
+    if (!p->compat.has_readers)
+        mi_log_line(
+            p->log, MI_LOG_WARNING,
+            "this broker does not export the readers of MQTT 5 properties, and no libmosquitto.so.1 of its "
+            "series is installed: properties are not copied to Iggy (install libmosquitto1)");
+    return make_parts(p);
+}
+
+static void destroy(struct mi_plugin *p)
+{
+    mi_watchdog_free(p->watchdog);
+    mi_hook_free(p->hook);
+    mi_inject_free(p->inject);
+    mi_bridge_free(p->bridge);
+    mi_wakeup_free(p->wakeup);
+    mi_config_release(p->config);
+    mi_log_queue_free(p->log_queue);
+    mi_metrics_free(p->metrics);
+    free(p->opts);
+    mi_compat_fini(&p->compat);
+    free(p);
+}
+
+/* ---- events ---- */
+
+static int on_message(int event, void *data, void *userdata)
+{
+    (void)event;
+    struct mi_plugin *p = userdata;
+    if (!p->ticked && !mi_log_queue_empty(p->log_queue))
+        mi_log_queue_drain(p->log_queue);
+    return mi_hook_message(p->hook, data);
+}
+
+static int on_tick(int event, void *data, void *userdata)
+{
+    (void)event;
+    (void)data;
+    mi_tick(userdata);
+    return MOSQ_ERR_SUCCESS;
+}
+
+static int on_reload(int event, void *data, void *userdata)
+{
+    (void)event;
+    (void)data;
+    return mi_reload(userdata);
+}
+
+/* CLIENT_OFFLINE has the same shape as DISCONNECT. */
+static int on_disconnect(int event, void *data, void *userdata)
+{
+    (void)event;
+    const struct mosquitto_evt_disconnect *e = data;
+    struct mi_plugin *p = userdata;
+    mi_hook_disconnected(p->hook, e->client);
+    return MOSQ_ERR_SUCCESS;
+}
+
+static const struct {
+    int event;
+    MOSQ_FUNC_generic_callback callback;
+    bool optional; /* only newer brokers know it */
+} events[] = {
+    {MOSQ_EVT_MESSAGE, on_message, false},        {MOSQ_EVT_TICK, on_tick, false},
+    {MOSQ_EVT_RELOAD, on_reload, false},          {MOSQ_EVT_DISCONNECT, on_disconnect, false},
+    {MI_EVT_CLIENT_OFFLINE, on_disconnect, true},
+};
+enum { EVENTS = sizeof events / sizeof events[0] };
+
+static int register_all(struct mi_plugin *p)
+{
+    for (size_t i = 0; i < EVENTS; i++) {
+        int result = mosquitto_callback_register(p->id, events[i].event, events[i].callback, NULL, p);
+        if (result != MOSQ_ERR_SUCCESS && !events[i].optional) {
+            mi_log_line(p->log, MI_LOG_ERROR, "the broker does not take the callback for event %d (%s)",
+                        events[i].event,
+                        result == MOSQ_ERR_ALREADY_EXISTS ? "is the plugin loaded twice?" : "error");
+            unregister_all(p);
+            return result;
+        }
+    }
+    p->watchdog = mi_watchdog_new(FIRST_TICK_MS, late, p);
+    return MOSQ_ERR_SUCCESS;
+}
+
+static void unregister_all(struct mi_plugin *p)
+{
+    for (size_t i = 0; i < EVENTS; i++)
+        mosquitto_callback_unregister(p->id, events[i].event, events[i].callback, NULL);
+}
+
+int mi_plugin_move_message_last(struct mi_plugin *p)
+{
+    mosquitto_callback_unregister(p->id, MOSQ_EVT_MESSAGE, on_message, NULL);
+    int result = mosquitto_callback_register(p->id, MOSQ_EVT_MESSAGE, on_message, NULL, p);
+    if (result != MOSQ_ERR_SUCCESS)
+        mi_log_line(p->log, MI_LOG_ERROR, "the broker does not take the callback for MESSAGE (error %d)",
+                    result);
+    return result;
+}

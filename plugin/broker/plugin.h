@@ -1,0 +1,45 @@
+/*
+ * plugin: one loaded instance of the plugin: what init makes, the events use and cleanup frees. Main thread
+ * only, unless a part says otherwise. For the files of this folder.
+ */
+#ifndef MI_PLUGIN_H
+#define MI_PLUGIN_H
+
+#include "base/log.h"
+#include "broker/compat.h"
+#include "broker/inject.h"
+#include "broker/log_queue.h"
+#include "broker/message_event.h"
+#include "broker/wakeup.h"
+#include "broker/watchdog.h"
+#include "config/config.h"
+#include "loop/bridge.h"
+#include "metrics/metrics.h"
+
+struct mi_plugin {
+    mosquitto_plugin_id_t *id;
+    struct mi_compat compat;
+    struct mi_plugin_opt *opts; /* the broker's lines, which live until cleanup; a reload reads them again */
+    size_t opt_count;
+    struct mi_metrics *metrics;
+    struct mi_log_queue *log_queue;
+    const struct mi_log *log;
+    struct mi_config *config;
+    struct mi_bridge *bridge;
+    struct mi_hook *hook;
+    struct mi_inject *inject;
+    struct mi_wakeup *wakeup;
+    struct mi_watchdog *watchdog; /* until the first TICK */
+    bool ticked;
+    bool started;                      /* the bridge threads run */
+    uint64_t start_again_ns;           /* when to try again to start them */
+    struct mi_log_limit message_limit; /* of the line that MESSAGE cannot be registered */
+};
+
+/* Logs one finding of the configuration: "file:line: key: sentence". context is a struct mi_log. */
+void mi_plugin_log_finding(void *context, const struct mi_finding *finding);
+
+/* Takes MESSAGE off and registers it again, so that this plugin hears it after every other. */
+int mi_plugin_move_message_last(struct mi_plugin *p);
+
+#endif

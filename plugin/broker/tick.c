@@ -1,0 +1,54 @@
+#include "broker/tick.h"
+
+enum { START_AGAIN_S = 5 };
+
+static void first(struct mi_plugin *p);
+static void start_bridge(struct mi_plugin *p);
+static void inject(struct mi_plugin *p);
+
+void mi_tick(struct mi_plugin *p)
+{
+    if (!p->ticked)
+        first(p);
+    if (!p->started)
+        start_bridge(p);
+    mi_bridge_tick(p->bridge);
+    inject(p);
+    if (!mi_log_queue_empty(p->log_queue))
+        mi_log_queue_drain(p->log_queue);
+}
+
+static void first(struct mi_plugin *p)
+{
+    mi_watchdog_free(p->watchdog);
+    p->watchdog = NULL;
+    p->ticked = mi_plugin_move_message_last(p) == MOSQ_ERR_SUCCESS;
+}
+
+static void start_bridge(struct mi_plugin *p)
+{
+    uint64_t now = mi_now_ns(&mi_clock_system);
+    if (now < p->start_again_ns)
+        return;
+    struct mi_error err;
+    p->started = mi_bridge_start(p->bridge, &err) == 0;
+    if (p->started)
+        return;
+    p->start_again_ns = now + START_AGAIN_S * MI_NS_PER_S;
+    mi_log_line(p->log, MI_LOG_ERROR, "%s; the journal takes messages, the next try is in %d s", err.text,
+                START_AGAIN_S);
+}
+
+/* On 2.1 the broker waits for its sockets between TICK and the routing of what TICK published: the repeated
+ * wake-up goes on until the TICK after. */
+static void inject(struct mi_plugin *p)
+{
+    size_t published = mi_inject_tick(p->inject, p->config->inject_per_tick);
+    if (published > 0 && p->compat.v2_1)
+        mi_wakeup_call(p->wakeup);
+    else if (mi_wakeup_called(p->wakeup) && mi_inject_idle(p->inject)) {
+        mi_wakeup_done(p->wakeup);
+        if (!mi_inject_idle(p->inject))
+            mi_wakeup_call(p->wakeup);
+    }
+}
