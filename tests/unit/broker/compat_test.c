@@ -119,7 +119,8 @@ static void the_test_program_itself_has_libmosquitto(void)
 static CU_TestInfo tests[] = {
     {"a 2.0 broker that exports everything", a_2_0_broker_that_exports_everything},
     {"a 2.1 broker counts what its readers allocate", a_2_1_broker_counts_what_its_readers_allocate},
-    {"a make-built 2.0 broker takes them from libmosquitto", a_make_built_2_0_broker_takes_them_from_libmosquitto},
+    {"a make-built 2.0 broker takes them from libmosquitto",
+     a_make_built_2_0_broker_takes_them_from_libmosquitto},
     {"a library of the other series is not used", a_library_of_the_other_series_is_not_used},
     {"without any reader it says so", without_any_reader_it_says_so},
     {"the test program itself has libmosquitto", the_test_program_itself_has_libmosquitto},

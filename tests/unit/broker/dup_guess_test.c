@@ -1,4 +1,5 @@
-/* dup_guess: only what repeats the end of the connection before, in order, right after a reconnect, is suspect. */
+/* dup_guess: only what repeats the end of the connection before, in order, right after a reconnect, is
+ * suspect. */
 #include "broker/dup_guess.h"
 #include "support/suite.h"
 
@@ -104,7 +105,8 @@ static void everything_about_a_message_counts(void)
 
 static CU_TestInfo tests[] = {
     {"nothing is suspect on one connection", nothing_is_suspect_on_one_connection},
-    {"the repeated end is suspect and what follows is not", the_repeated_end_is_suspect_and_what_follows_is_not},
+    {"the repeated end is suspect and what follows is not",
+     the_repeated_end_is_suspect_and_what_follows_is_not},
     {"a new message ends the suspicion", a_new_message_ends_the_suspicion},
     {"acknowledged ones in between are stepped over", acknowledged_ones_in_between_are_stepped_over},
     {"each reconnect begins anew", each_reconnect_begins_anew},

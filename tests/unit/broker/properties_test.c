@@ -1,4 +1,5 @@
-/* properties: a list goes into a block and comes back the same; what a broker must not be given is refused. */
+/* properties: a list goes into a block and comes back the same; what a broker must not be given is refused.
+ */
 #include "broker/properties.h"
 #include "message/message.h"
 #include "support/suite.h"

@@ -62,8 +62,8 @@ void mosquitto_free(void *mem)
     free(mem);
 }
 
-int mosquitto_broker_publish_copy(const char *clientid, const char *topic, int payloadlen, const void *payload,
-                                  int qos, bool retain, mosquitto_property *properties)
+int mosquitto_broker_publish_copy(const char *clientid, const char *topic, int payloadlen,
+                                  const void *payload, int qos, bool retain, mosquitto_property *properties)
 {
     if (clientid || stubs.publish_result != MOSQ_ERR_SUCCESS)
         return clientid ? MOSQ_ERR_INVAL : stubs.publish_result;

@@ -1,6 +1,6 @@
 /*
- * stubs: the functions of the broker that the plugin calls, recording what they were asked. Property functions and
- * topic checks are libmosquitto's own.
+ * stubs: the functions of the broker that the plugin calls, recording what they were asked. Property
+ * functions and topic checks are libmosquitto's own.
  */
 #ifndef STUBS_H
 #define STUBS_H

@@ -1,4 +1,5 @@
-/* wakeup: a waiting main thread comes back at once, a lost signal is repeated, done ends it; and the watchdog. */
+/* wakeup: a waiting main thread comes back at once, a lost signal is repeated, done ends it; and the
+ * watchdog. */
 #include "broker/wakeup.h"
 #include "broker/watchdog.h"
 #include "support/process.h"

@@ -1,0 +1,46 @@
+/*
+ * fakes: configuration, map, journal and bridge as the tests of the events need them: one route or two, an
+ * answer that the test chooses, and what came in.
+ */
+#ifndef FAKES_H
+#define FAKES_H
+
+#include "config/config.h"
+#include "journal/journal.h"
+#include "loop/bridge.h"
+#include "message/envelope.h"
+
+struct fakes {
+    /* map */
+    size_t hit_count; /* of the next matches */
+    enum mi_hit_status hit_status;
+    bool ask_property; /* the map asks for user property "site" */
+    char site[64];     /* what it got */
+    /* journal */
+    enum mi_append append; /* of the next appends */
+    int appends, records;
+    struct mi_record last;
+    uint8_t bytes[4][4096]; /* headers of the last records */
+    size_t header_len[4];
+    char payload[256];
+    /* bridge */
+    bool missing, bridge_refused, start_fails;
+    int starts, ticks, frees, configs_set;
+    char reload_note[600];
+    void (*wake_main)(void *);
+    void *wake_context;
+    /* inbox */
+    struct mi_inbound *inbox;
+    /* configuration */
+    bool config_refused;
+    int configs_made, holders;
+    struct mi_config config;
+    struct mi_route routes[2];
+};
+extern struct fakes fakes;
+
+void fakes_reset(void);
+/* The last record's message, decoded from its headers; valid until the next call. */
+const struct mi_message *fakes_decoded(int record);
+
+#endif
