@@ -1,0 +1,166 @@
+#include "world.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool write_config(const struct mi_world *w)
+{
+    char path[512], text[4096];
+    snprintf(path, sizeof path, "%s/iggy.json", w->dir);
+    snprintf(text, sizeof text,
+             "{ \"name\": \"chaos\",\n"
+             "  \"iggy\": { \"url\": \"http://127.0.0.1:%u\", \"username\": \"iggy\", \"password_file\": "
+             "\"%s/password\" },\n"
+             "  \"journal\": { \"directory\": \"%s/journal\", \"max_size\": \"2GB\", \"keep\": \"512MB\", "
+             "\"sync\": \"%s\" },\n"
+             "  \"routes\": [ { \"name\": \"chaos\", \"filter\": \"chaos/{topic_number}\", \"direction\": "
+             "\"out\",\n"
+             "    \"stream\": \"chaos\", \"topic\": \"messages\", \"create\": { \"partitions\": 4, "
+             "\"durable\": %s },\n"
+             "    \"when_journal_full\": \"disconnect\" } ],\n"
+             "  \"status\": { \"listen\": \"127.0.0.1:%u\" } }\n",
+             w->iggy_port, w->dir, w->dir, w->sync, w->durable ? "true" : "false", w->status_port);
+    if (!mi_write_file(path, text))
+        return false;
+    snprintf(path, sizeof path, "%s/mosquitto.conf", w->dir);
+    snprintf(
+        text, sizeof text,
+        "listener %u 127.0.0.1\nallow_anonymous true\n%splugin %s\nplugin_opt_config_file %s/iggy.json\n",
+        w->mqtt_port, geteuid() == 0 ? "user root\n" : "", w->plugin, w->dir);
+    if (!mi_write_file(path, text))
+        return false;
+    snprintf(path, sizeof path, "%s/password", w->dir);
+    return mi_write_file(path, "iggy\n") && chmod(path, 0600) == 0;
+}
+
+bool mi_world_start(struct mi_world *w)
+{
+    if (!mi_temp_dir(w->dir, sizeof w->dir))
+        return false;
+    w->mqtt_port = mi_free_port();
+    w->iggy_port = mi_free_port();
+    w->admin_port = mi_free_port();
+    w->status_port = mi_free_port();
+    return write_config(w) && mi_world_start_iggy(w) && mi_world_start_broker(w);
+}
+
+void mi_world_stop(struct mi_world *w)
+{
+    mi_process_signal(&w->broker, SIGCONT);
+    mi_process_signal(&w->iggy, SIGCONT);
+    mi_process_stop(&w->broker, 20000);
+    mi_process_stop(&w->iggy, 20000);
+}
+
+bool mi_world_start_broker(struct mi_world *w)
+{
+    char output[512], config[512];
+    snprintf(output, sizeof output, "%s/mosquitto.log", w->dir);
+    snprintf(config, sizeof config, "%s/mosquitto.conf", w->dir);
+    char *argv[] = {(char *)w->mosquitto, "-c", config, NULL};
+    w->broker_starts++;
+    return mi_process_start(&w->broker, output, argv, NULL) && mi_wait_port(w->mqtt_port, 20000);
+}
+
+static bool start_real(struct mi_world *w, const char *output)
+{
+    char http[64], tcp[64], path[512], path_8[512];
+    snprintf(http, sizeof http, "IGGY_HTTP_ADDRESS=127.0.0.1:%u", w->iggy_port);
+    snprintf(tcp, sizeof tcp, "IGGY_TCP_ADDRESS=127.0.0.1:%u", w->admin_port);
+    snprintf(path, sizeof path, "IGGY_PATH=%s/iggy", w->dir);
+    snprintf(path_8, sizeof path_8, "IGGY_SYSTEM_PATH=%s/iggy", w->dir);
+    char *env[] = {"IGGY_ROOT_USERNAME=iggy",
+                   "IGGY_ROOT_PASSWORD=iggy",
+                   http,
+                   tcp,
+                   path,
+                   path_8,
+                   "IGGY_QUIC_ENABLED=false",
+                   "IGGY_WEBSOCKET_ENABLED=false",
+                   "IGGY_SHARDING_CPU_ALLOCATION=1",
+                   "IGGY_SYSTEM_SHARDING_CPU_ALLOCATION=1",
+                   NULL};
+    char *argv[] = {(char *)w->iggy_binary, NULL};
+    return mi_process_start(&w->iggy, output, argv, env);
+}
+
+static bool start_devserver(struct mi_world *w, const char *output)
+{
+    char port[16], admin[16], data[512];
+    snprintf(port, sizeof port, "%u", w->iggy_port);
+    snprintf(admin, sizeof admin, "%u", w->admin_port);
+    snprintf(data, sizeof data, "%s/iggy", w->dir);
+    char *argv[] = {(char *)w->iggy_binary, "--port", port, "--admin-port", admin, "--data", data, NULL};
+    return mi_process_start(&w->iggy, output, argv, NULL);
+}
+
+bool mi_world_start_iggy(struct mi_world *w)
+{
+    char output[512];
+    snprintf(output, sizeof output, "%s/iggy.log", w->dir);
+    w->iggy_starts++;
+    if (!(w->real ? start_real(w, output) : start_devserver(w, output)))
+        return false;
+    return mi_wait_port(w->iggy_port, 60000);
+}
+
+static int connect_to(uint16_t port)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port)};
+    struct timeval patience = {5, 0};
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof a) == 0) {
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        return fd;
+    }
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+bool mi_world_admin(struct mi_world *w, const char *command)
+{
+    char line[256], answer[256] = "";
+    int fd = w->real ? -1 : connect_to(w->admin_port);
+    if (fd < 0)
+        return false;
+    int n = snprintf(line, sizeof line, "%s\n", command);
+    bool ok = send(fd, line, (size_t)n, MSG_NOSIGNAL) == n && recv(fd, answer, sizeof answer - 1, 0) > 0 &&
+              strncmp(answer, "ok", 2) == 0;
+    close(fd);
+    return ok;
+}
+
+char *mi_world_status(struct mi_world *w, const char *path)
+{
+    char request[256];
+    int fd = connect_to(w->status_port);
+    if (fd < 0)
+        return NULL;
+    int n =
+        snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", path);
+    size_t cap = 1 << 20, len = 0;
+    char *text = malloc(cap);
+    ssize_t got = text && send(fd, request, (size_t)n, MSG_NOSIGNAL) == n ? 1 : 0;
+    while (got > 0 && len < cap - 1) {
+        got = recv(fd, text + len, cap - 1 - len, 0);
+        len += got > 0 ? (size_t)got : 0;
+    }
+    close(fd);
+    if (text)
+        text[len] = '\0';
+    char *body = text ? strstr(text, "\r\n\r\n") : NULL;
+    if (!body) {
+        free(text);
+        return NULL;
+    }
+    memmove(text, body + 4, strlen(body + 4) + 1);
+    return text;
+}
