@@ -1,9 +1,9 @@
 /*
  * metrics: every counter and gauge, in one table, updated from any thread without a lock.
  *
- * Counters of routes are kept by route id (config.h), so that they survive reloads and, through out's checkpoint,
- * restarts. The identity of promise 8, per route:
- *     received = committed + dead_lettered + sum(dropped) + pending          (rejected stands beside it)
+ * Counters of routes are kept by route id (config.h), so that they survive reloads and, through out's
+ * checkpoint, restarts. The identity of promise 8, per route: received = committed + dead_lettered +
+ * sum(dropped) + pending          (rejected stands beside it)
  */
 #ifndef MI_METRICS_H
 #define MI_METRICS_H
@@ -12,12 +12,14 @@
 
 #include "base/bytes.h"
 
-/* Kept in the checkpoint, in this order: only append, and raise MI_CHECKPOINT_VERSION in out when the order changes. */
+/* Kept in the checkpoint, in this order: only append, and raise MI_CHECKPOINT_VERSION in out when the order
+ * changes. */
 enum mi_route_counter {
-    MI_C_JOURNALED,            /* records written to the journal; owned by the journal's counts, mirrored here */
-    MI_C_COMMITTED,            /* acknowledged by Iggy */
-    MI_C_DEAD_LETTERED,        /* in the dead letters (stream or file) */
-    MI_C_DROPPED_QOS0,         /* QoS 0: delivered to subscribers, copy dropped because the journal was full or failed */
+    MI_C_JOURNALED,     /* records written to the journal; owned by the journal's counts, mirrored here */
+    MI_C_COMMITTED,     /* acknowledged by Iggy */
+    MI_C_DEAD_LETTERED, /* in the dead letters (stream or file) */
+    MI_C_DROPPED_QOS0, /* QoS 0: delivered to subscribers, copy dropped because the journal was full or failed
+                        */
     MI_C_DROPPED_WITHOUT_COPY, /* QoS 1/2 under when_journal_full deliver_without_copy */
     MI_C_DROPPED_DAMAGED,      /* records that the disk lost */
     MI_C_REJECTED_FULL,        /* PUBLISH refused: journal full */
@@ -36,26 +38,27 @@ enum mi_route_counter {
 };
 
 struct mi_route_metrics {
-    uint32_t route;  /* id */
-    char name[128];  /* as configured, cut; written once before the entry is published */
+    uint32_t route;     /* id */
+    _Atomic bool named; /* name is valid, for good; read it through mi_route_name */
+    char name[128];
     _Atomic uint64_t counter[MI_C_ROUTE_COUNTERS];
 };
 
 enum mi_global_counter {
-    MI_G_PUBLISH_SEEN,       /* MESSAGE events */
-    MI_G_UNMATCHED,          /* no route */
-    MI_G_PROPERTIES_LOST,    /* messages whose MQTT 5 properties could not be read on this broker */
-    MI_G_REQUESTS,           /* produce requests sent */
-    MI_G_REQUESTS_FAILED,    /* produce requests that did not end with "stored" */
+    MI_G_PUBLISH_SEEN,    /* MESSAGE events */
+    MI_G_UNMATCHED,       /* no route */
+    MI_G_PROPERTIES_LOST, /* messages whose MQTT 5 properties could not be read on this broker */
+    MI_G_REQUESTS,        /* produce requests sent */
+    MI_G_REQUESTS_FAILED, /* produce requests that did not end with "stored" */
     MI_G_LOGIN_FAILED,
-    MI_G_SERVER_RESTARTS,    /* signs of a restarted Iggy */
-    MI_G_LANES,              /* gauge: lanes with waiting messages */
-    MI_G_LANES_HELD,         /* gauge: lanes that cannot move for their own reasons */
-    MI_G_IN_FLIGHT,          /* gauge: produce requests under way */
-    MI_G_OLDEST_PENDING_MS,  /* gauge: age of the oldest message not yet settled */
-    MI_G_READERS,            /* gauge: partitions being read */
-    MI_G_INBOX,              /* gauge: messages waiting to be injected */
-    MI_G_LOG_LOST,           /* log lines that did not fit the queue */
+    MI_G_SERVER_RESTARTS,   /* signs of a restarted Iggy */
+    MI_G_LANES,             /* gauge: lanes with waiting messages */
+    MI_G_LANES_HELD,        /* gauge: lanes that cannot move for their own reasons */
+    MI_G_IN_FLIGHT,         /* gauge: produce requests under way */
+    MI_G_OLDEST_PENDING_MS, /* gauge: age of the oldest message not yet settled */
+    MI_G_READERS,           /* gauge: partitions being read */
+    MI_G_INBOX,             /* gauge: messages waiting to be injected */
+    MI_G_LOG_LOST,          /* log lines that did not fit the queue */
     MI_G_COUNTERS
 };
 
@@ -63,9 +66,9 @@ struct mi_metrics;
 struct mi_metrics *mi_metrics_new(void);
 void mi_metrics_free(struct mi_metrics *m);
 
-/* The entry of a route id, made at first use; lives as long as m. Takes a lock only when it is new. name may be NULL
- * for an id that is known from a checkpoint only (it is then shown as "route-XXXXXXXX" until a name is given).
- * NULL only when memory is out or there are 2 * MI_MAX_ROUTES entries. */
+/* The entry of a route id, made at first use; lives as long as m. Takes a lock only when it is new. name may
+ * be NULL for an id that is known from a checkpoint only (it is then shown as "route-XXXXXXXX" until a name
+ * is given). NULL only when memory is out or there are 2 * MI_MAX_ROUTES entries. */
 struct mi_route_metrics *mi_metrics_route(struct mi_metrics *m, uint32_t route, const char *name);
 
 static inline void mi_count(struct mi_route_metrics *r, enum mi_route_counter which, uint64_t n)
@@ -77,6 +80,13 @@ static inline uint64_t mi_counted(struct mi_route_metrics *r, enum mi_route_coun
 {
     return r ? atomic_load_explicit(&r->counter[which], memory_order_relaxed) : 0;
 }
+
+/* For people and labels: the configured name, made printable: what is not UTF-8 and control characters become
+ * "?", a long one is cut between characters; a name that had to be changed gets "#" and its id, so that no
+ * two ids share one. fallback takes "route-XXXXXXXX" while there is no name. */
+const char *mi_route_name(struct mi_route_metrics *r, char fallback[16]);
+
+/* Derived, such that the identity above holds in every answer, also while counters move. NULL counts as 0. */
 uint64_t mi_route_received(struct mi_route_metrics *r); /* journaled + dropped without being journaled */
 uint64_t mi_route_pending(struct mi_route_metrics *r);
 
@@ -88,8 +98,14 @@ uint64_t mi_metrics_get(struct mi_metrics *m, enum mi_global_counter which);
 size_t mi_metrics_route_count(struct mi_metrics *m);
 struct mi_route_metrics *mi_metrics_route_at(struct mi_metrics *m, size_t index);
 
-/* Prometheus text (label values escaped) and JSON; false when out is full. Any thread. */
+/* Prometheus text format 0.0.4 (all names start with mosquitto_iggy_; labels route and reason, escaped) and
+ * one JSON object {"counters": {...}, "routes": [{...}]}; false when out is full or memory is out, then
+ * out->failed is set and the content is of no use. One snapshot per call: each route's account adds up within
+ * it. Any thread. */
 bool mi_metrics_prometheus(struct mi_metrics *m, struct mi_buf *out);
 bool mi_metrics_json(struct mi_metrics *m, struct mi_buf *out);
+
+/* docs/metrics.md: every metric with type, labels and meaning, as a Markdown table. */
+bool mi_metrics_reference(struct mi_buf *out);
 
 #endif

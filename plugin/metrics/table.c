@@ -1,0 +1,86 @@
+#include "metrics/table.h"
+
+#include <string.h>
+
+const struct mi_metric_row mi_route_rows[] = {
+    {MI_V_RECEIVED, "received", NULL, MI_COUNTER,
+     "Messages that a route took from PUBLISHes: committed + dead_lettered + dropped + pending."},
+    {MI_C_COMMITTED, "committed", NULL, MI_COUNTER, "Messages acknowledged by Iggy."},
+    {MI_C_DEAD_LETTERED, "dead_lettered", NULL, MI_COUNTER, "Messages that went to the dead letters."},
+    {MI_C_DROPPED_QOS0, "dropped", "qos0", MI_COUNTER,
+     "Messages that will not reach Iggy: qos0 and without_copy were delivered to subscribers without a copy "
+     "because "
+     "the journal was full or had failed, damaged were lost by the journal's disk."},
+    {MI_C_DROPPED_WITHOUT_COPY, "dropped", "without_copy", MI_COUNTER, NULL},
+    {MI_C_DROPPED_DAMAGED, "dropped", "damaged", MI_COUNTER, NULL},
+    {MI_V_PENDING, "pending", NULL, MI_GAUGE,
+     "Messages in the journal that are neither committed nor dead letters yet."},
+    {MI_C_REJECTED_FULL, "rejected", "journal_full", MI_COUNTER,
+     "PUBLISHes refused towards the client; not part of received."},
+    {MI_C_REJECTED_FAILED, "rejected", "journal_failed", MI_COUNTER, NULL},
+    {MI_C_REJECTED_MISSING, "rejected", "target_missing", MI_COUNTER, NULL},
+    {MI_C_JOURNALED, "journaled", NULL, MI_COUNTER, "Messages written to the journal."},
+    {MI_C_RESENT, "resent", NULL, MI_COUNTER,
+     "Messages sent again because an earlier attempt was not stored."},
+    {MI_C_FOUND, "found", NULL, MI_COUNTER,
+     "Messages of an unknown outcome that were found in Iggy by reading back, and so were not sent again."},
+    {MI_C_LOST_RESENT, "lost_resent", NULL, MI_COUNTER,
+     "Confirmed messages that Iggy lost in a restart and that were sent again."},
+    {MI_C_INJECTED, "injected", NULL, MI_COUNTER, "Messages from Iggy that were published into the broker."},
+    {MI_C_IN_OWN, "in_skipped", "own_origin", MI_COUNTER,
+     "Messages from Iggy that are not for the broker: its own ones, older than max_age, larger than "
+     "max_poll_bytes."},
+    {MI_C_IN_AGE, "in_skipped", "max_age", MI_COUNTER, NULL},
+    {MI_C_IN_TOO_LARGE, "in_skipped", "too_large", MI_COUNTER, NULL},
+    {MI_C_IN_TOPIC, "in_rejected", "topic", MI_COUNTER,
+     "Messages from Iggy that may not be injected: a topic that this route would not send there, or "
+     "unreadable headers."},
+    {MI_C_IN_BROKEN, "in_rejected", "headers", MI_COUNTER, NULL},
+};
+const size_t mi_route_row_count = sizeof mi_route_rows / sizeof *mi_route_rows;
+
+const struct mi_metric_row mi_global_rows[] = {
+    {MI_G_PUBLISH_SEEN, "publishes", NULL, MI_COUNTER, "PUBLISHes that the broker showed to the plugin."},
+    {MI_G_UNMATCHED, "unmatched", NULL, MI_COUNTER, "PUBLISHes that no route matched."},
+    {MI_G_PROPERTIES_LOST, "properties_lost", NULL, MI_COUNTER,
+     "Messages whose MQTT 5 properties this broker does not let a plugin read."},
+    {MI_G_REQUESTS, "requests", NULL, MI_COUNTER, "Requests to Iggy that carried messages."},
+    {MI_G_REQUESTS_FAILED, "requests_failed", NULL, MI_COUNTER,
+     "Those of them that did not end with the messages stored."},
+    {MI_G_LOGIN_FAILED, "logins_failed", NULL, MI_COUNTER,
+     "Logins that Iggy refused or that did not reach it."},
+    {MI_G_SERVER_RESTARTS, "server_restarts", NULL, MI_COUNTER, "Signs of a restarted Iggy."},
+    {MI_G_LANES, "lanes", NULL, MI_GAUGE, "Partitions of Iggy with waiting messages."},
+    {MI_G_LANES_HELD, "lanes_held", NULL, MI_GAUGE, "Those of them that cannot move for their own reasons."},
+    {MI_G_IN_FLIGHT, "in_flight", NULL, MI_GAUGE, "Requests with messages under way to Iggy."},
+    {MI_G_OLDEST_PENDING_MS, "oldest_pending", NULL, MI_GAUGE_MS,
+     "Age of the oldest message not settled yet."},
+    {MI_G_READERS, "readers", NULL, MI_GAUGE, "Partitions of Iggy that are being read."},
+    {MI_G_INBOX, "inbox", NULL, MI_GAUGE, "Messages from Iggy that wait to be injected."},
+    {MI_G_LOG_LOST, "log_lines_lost", NULL, MI_COUNTER, "Log lines that did not fit their queue."},
+};
+const size_t mi_global_row_count = sizeof mi_global_rows / sizeof *mi_global_rows;
+
+bool mi_metric_continues(const struct mi_metric_row *rows, size_t i)
+{
+    return i > 0 && strcmp(rows[i].key, rows[i - 1].key) == 0;
+}
+
+bool mi_metric_name(const struct mi_metric_row *row, struct mi_buf *out)
+{
+    static const char *const suffix[] = {
+        [MI_COUNTER] = "_total", [MI_GAUGE] = "", [MI_GAUGE_MS] = "_seconds"};
+    return mi_buf_addf(out, "mosquitto_iggy_%s%s", row->key, suffix[row->type]);
+}
+
+/* What is counted last is read first, so that a message on its way shows as pending rather than not at all.
+ */
+void mi_route_snapshot(struct mi_route_metrics *r, uint64_t values[MI_V_VALUES])
+{
+    for (unsigned i = MI_C_ROUTE_COUNTERS; i-- > 0;)
+        values[i] = mi_counted(r, i);
+    uint64_t settled = values[MI_C_COMMITTED] + values[MI_C_DEAD_LETTERED] + values[MI_C_DROPPED_DAMAGED];
+    uint64_t taken = values[MI_C_JOURNALED] > settled ? values[MI_C_JOURNALED] : settled;
+    values[MI_V_PENDING] = taken - settled;
+    values[MI_V_RECEIVED] = taken + values[MI_C_DROPPED_QOS0] + values[MI_C_DROPPED_WITHOUT_COPY];
+}
