@@ -19,11 +19,12 @@
  *    42   2  bytes of the topic name
  *    44   4  bytes of the header block
  *    48   4  bytes of the Iggy payload (envelope prefix and MQTT payload)
- *    52   4  0
- *    56      stream name, topic name, header block, payload, zero padding
+ *    52   4  run tag: the lower half of its segment's run number, so that an older record in a recycled
+ * segment never fits 56      stream name, topic name, header block, payload, zero padding
  *
- * A record is valid only if magic, length, the sum of its parts and the CRC agree, and (in a segment) its sequence is
- * the one that is due. The run number, the upper half of the message id, stands in the segment's header.
+ * A record is valid only if magic, length, the sum of its parts and the CRC agree, and (in a segment) its run
+ * tag is the segment's and its sequence is the one that is due. The whole run number, the upper half of the
+ * message id, stands in the segment's header.
  */
 #ifndef MI_RECORD_H
 #define MI_RECORD_H
@@ -37,24 +38,24 @@ enum mi_reason {
     MI_REASON_NONE = 0,
     MI_REASON_STREAM_NAME = 1, /* the rule's template gave a stream name that Iggy cannot address */
     MI_REASON_TOPIC_NAME = 2,
-    MI_REASON_TOO_LARGE = 3,   /* larger than one request can carry */
-    MI_REASON_REFUSED = 4      /* Iggy refused this message and took others of its lane */
+    MI_REASON_TOO_LARGE = 3, /* larger than one request can carry */
+    MI_REASON_REFUSED = 4    /* Iggy refused this message and took others of its lane */
 };
 const char *mi_reason_name(enum mi_reason reason); /* "stream_name", "too_large", ... */
 
 struct mi_record {
-    uint64_t run;      /* of its segment; not part of the record's bytes */
+    uint64_t run; /* of its segment; of its bytes only the lower half: mi_record_decode leaves the rest 0 */
     uint64_t sequence;
     uint64_t time_us;
     uint32_t route;
     uint32_t key_hash;
     uint8_t qos;
     bool balanced;
-    uint8_t reason;          /* enum mi_reason */
-    struct mi_span stream;   /* at most 65,535 bytes each; unusable names are kept whole for the dead letter */
+    uint8_t reason;        /* enum mi_reason */
+    struct mi_span stream; /* at most 65,535 bytes each; unusable names are kept whole for the dead letter */
     struct mi_span topic;
     struct mi_span headers;
-    struct mi_span prefix;   /* first part of the Iggy payload; empty after decoding (it is then in payload) */
+    struct mi_span prefix; /* first part of the Iggy payload; empty after decoding (it is then in payload) */
     struct mi_span payload;
 };
 
@@ -62,15 +63,17 @@ struct mi_record {
 size_t mi_record_bytes(const struct mi_record *r);
 
 /* Writes the head, names and CRC of r: everything before the header block. head must have room for
- * MI_RECORD_HEAD + names. The CRC covers headers, prefix and payload too, which the caller writes behind it itself (so
- * that a payload is never copied), and then the padding. Returns the bytes written to head. */
+ * MI_RECORD_HEAD + names. The CRC covers headers, prefix and payload too, which the caller writes behind it
+ * itself (so that a payload is never copied), and then the padding. Returns the bytes written to head. */
 size_t mi_record_encode_head(const struct mi_record *r, uint8_t *head);
 
-/* Checks what stands at data: >0 its bytes, and out filled in with spans into data; 0 when more than len bytes are
- * needed; -1 when it is not a valid record. */
+/* Checks what stands at data: >0 its bytes, and out filled in with spans into data; 0 when more than len
+ * bytes are needed; -1 when it is not a valid record. */
 int64_t mi_record_decode(const uint8_t *data, size_t len, struct mi_record *out);
 
 /* CRC-32C (Castagnoli), hardware where the CPU has it; start with 0, chainable. */
 uint32_t mi_crc32c(uint32_t crc, const void *data, size_t len);
+/* The same without hardware, for machines that have none; visible so that a test compares both. */
+uint32_t mi_crc32c_portable(uint32_t crc, const void *data, size_t len);
 
 #endif
