@@ -1,15 +1,20 @@
 /*
  * iggy_client: Apache Iggy's HTTP API for C.
  *
- * Supports Iggy 0.8 and 0.9 and newer, found by probing; older servers are refused. The client has no thread of its
- * own: its caller drives it with iggy_client_drive, and every callback runs inside that call (or inside
- * iggy_client_free never). One client belongs to one thread; only iggy_client_wake may be called from others.
+ * Supports Iggy 0.8 and 0.9 and newer, found by probing; older servers are refused. The client has no thread
+ * of its own: its caller drives it with iggy_client_drive, and every callback runs inside that call (or
+ * inside iggy_client_free never). One client belongs to one thread; only iggy_client_wake may be called from
+ * others.
  *
- * Each call makes one logical request, at most one attempt, except that an answer 401 leads to one new login and one
- * repetition (Iggy's HTTP sessions end at every server restart). Nothing here waits, sleeps or retries: the caller
- * learns from struct iggy_result what happened and what may be done, and decides.
+ * Each call makes one logical request, at most one attempt, except that an answer 401 leads to one new login
+ * and one repetition (Iggy's HTTP sessions end at every server restart). Nothing here waits, sleeps or
+ * retries: the caller learns from struct iggy_result what happened and what may be done, and decides.
  *
- * Strings and spans given to a call are copied before it returns. Spans handed to a callback live until it returns.
+ * Strings and spans given to a call are copied before it returns. Spans handed to a callback live until it
+ * returns. Callbacks get a pointer to what was read in any case; it is all zero (a string empty) unless the
+ * kind is IGGY_OK.
+ *
+ * A callback may make and cancel requests, but neither drive nor free its client.
  */
 #ifndef IGGY_CLIENT_H
 #define IGGY_CLIENT_H
@@ -22,29 +27,36 @@
 extern "C" {
 #endif
 
-#if defined(__GNUC__)
+/* Only the shared library exports: a program that links the static one keeps its own list of exported
+ * symbols. */
+#if defined(__GNUC__) && defined(IGGY_CLIENT_EXPORTS)
 #define IGGY_API __attribute__((visibility("default")))
 #else
 #define IGGY_API
 #endif
 
-/* ---- results ------------------------------------------------------------------------------------------------- */
+/* ---- results
+ * ------------------------------------------------------------------------------------------------- */
 
 /* What went wrong, from the inside out. */
 enum iggy_kind {
     IGGY_OK = 0,
-    IGGY_LOCAL,      /* refused before anything was sent: unusable name, too large, no credentials; text says why */
-    IGGY_CONNECT,    /* no connection: refused, unreachable, name not found, TLS failed. Nothing was sent */
-    IGGY_CUT,        /* the connection ended before a whole answer came */
-    IGGY_TIMEOUT,    /* no whole answer within the request timeout */
-    IGGY_HTTP,       /* an answer with a status that is not 2xx */
-    IGGY_GARBLED,    /* a 2xx answer that cannot be read, or one larger than the bound */
-    IGGY_TOO_OLD,    /* the server is older than 0.8 */
-    IGGY_LOGIN,      /* the login that the request needed failed; http_status and code are the login's */
-    IGGY_CANCELLED   /* iggy_client_cancel or a change of credentials */
+    IGGY_LOCAL,   /* refused before anything was sent: unusable name, too large, no credentials; text says why
+                   */
+    IGGY_CONNECT, /* no connection: refused, unreachable, name not found, TLS failed. Nothing was sent */
+    IGGY_CUT,     /* the connection ended before a whole answer came */
+    IGGY_TIMEOUT, /* no whole answer within the request timeout */
+    IGGY_HTTP,    /* an answer with a status that is not 2xx */
+    IGGY_GARBLED, /* a 2xx answer that cannot be read, or one larger than the bound */
+    IGGY_TOO_OLD, /* the server is older than 0.8 */
+    IGGY_LOGIN,   /* the login that the request needed failed; http_status and code are the login's (0 when it
+                     was   cut or timed out). For a second the client tries no other login, and requests fail at
+                     once */
+    IGGY_CANCELLED /* iggy_client_cancel or a change of credentials */
 };
 
-/* Whether the request had an effect on the server: the question that decides if sending again can duplicate. */
+/* Whether the request had an effect on the server: the question that decides if sending again can duplicate.
+ */
 enum iggy_effect {
     IGGY_EFFECT_DONE,   /* yes */
     IGGY_EFFECT_NONE,   /* certainly not */
@@ -82,17 +94,19 @@ struct iggy_id {
     uint64_t hi, lo;
 };
 
-/* ---- the client ---------------------------------------------------------------------------------------------- */
+/* ---- the client
+ * ---------------------------------------------------------------------------------------------- */
 
 struct iggy_client;
 
 struct iggy_options {
-    const char *const *urls;  /* "http://host:port" or https; tried in turn after a failed connection or 503 id 58 */
-    size_t url_count;         /* at least 1 */
-    const char *username;     /* with password: JWT by login, renewed before it expires */
+    const char *const
+        *urls;        /* "http://host:port" or https; tried in turn after a failed connection or 503 id 58 */
+    size_t url_count; /* at least 1 */
+    const char *username; /* with password: JWT by login, renewed before it expires */
     const char *password;
-    const char *token;        /* a personal access token instead; bearer on 0.9, token login on 0.8 */
-    const char *ca_file;      /* PEM; NULL: the system's store. The host name is always checked */
+    const char *token;            /* a personal access token instead; bearer on 0.9, token login on 0.8 */
+    const char *ca_file;          /* PEM; NULL: the system's store. The host name is always checked */
     const char *client_cert_file; /* PEM, NULL: none */
     const char *client_key_file;  /* PEM, NULL: none */
     uint32_t connect_timeout_ms;  /* 0: 5000 */
@@ -104,9 +118,10 @@ struct iggy_options {
     void *log_context;
 };
 
-/* Makes a client and opens nothing. Returns NULL with a sentence in error (may be NULL) when the options cannot
- * work: no URL, unreadable certificate, key without certificate, user without password. */
-IGGY_API struct iggy_client *iggy_client_new(const struct iggy_options *options, char *error, size_t error_size);
+/* Makes a client and opens nothing. Returns NULL with a sentence in error (may be NULL) when the options
+ * cannot work: no URL, unreadable certificate, key without certificate, user without password. */
+IGGY_API struct iggy_client *iggy_client_new(const struct iggy_options *options, char *error,
+                                             size_t error_size);
 
 /* Ends all requests (their callbacks are not called) and frees the client. NULL is allowed. */
 IGGY_API void iggy_client_free(struct iggy_client *client);
@@ -118,8 +133,9 @@ struct iggy_wait {
     short revents; /* out */
 };
 
-/* Waits up to timeout_ms (0: not at all) for the client's sockets, the caller's descriptors or iggy_client_wake, then
- * does what can be done and calls the callbacks of what has ended. Returns requests still under way. */
+/* Waits up to timeout_ms (0: not at all) for the client's sockets, the caller's descriptors or
+ * iggy_client_wake, then does what can be done and calls the callbacks of what has ended. Returns requests
+ * still under way. */
 IGGY_API size_t iggy_client_drive(struct iggy_client *client, uint32_t timeout_ms, struct iggy_wait *extra,
                                   size_t extra_count);
 
@@ -127,8 +143,8 @@ IGGY_API size_t iggy_client_drive(struct iggy_client *client, uint32_t timeout_m
 IGGY_API void iggy_client_wake(struct iggy_client *client);
 
 /* Changes user, password or token from now on; requests under way end as they would. */
-IGGY_API int iggy_client_set_credentials(struct iggy_client *client, const char *username, const char *password,
-                                         const char *token);
+IGGY_API int iggy_client_set_credentials(struct iggy_client *client, const char *username,
+                                         const char *password, const char *token);
 
 /* Closes idle connections and forgets what was probed: after a reload of TLS files or of DNS. */
 IGGY_API void iggy_client_reset(struct iggy_client *client);
@@ -137,7 +153,8 @@ enum iggy_server { IGGY_SERVER_UNKNOWN, IGGY_SERVER_0_8, IGGY_SERVER_0_9 };
 /* What the probe found; IGGY_SERVER_0_9 stands for 0.9 and everything newer. */
 IGGY_API enum iggy_server iggy_client_server(const struct iggy_client *client);
 
-/* True when name can travel in a URL path and mean a name: 1-255 bytes, not all digits. */
+/* True when name can travel in a URL path and mean a name: 1-255 bytes, not all digits, not '+' and digits
+ * (measured: the server reads "+7" as the id 7). */
 IGGY_API bool iggy_name_usable(struct iggy_span name);
 
 /* Identifies a request under way; 0 is none. */
@@ -149,10 +166,11 @@ IGGY_API void iggy_client_cancel(struct iggy_client *client, iggy_request reques
 /* Ends with nothing but a result. */
 typedef void (*iggy_done)(void *arg, const struct iggy_result *result);
 
-/* All request functions below return 0 when memory is out, and then never call the callback; any other failure,
- * IGGY_LOCAL included, comes through the callback, from the next iggy_client_drive. */
+/* All request functions below return 0 when memory is out, and then never call the callback; any other
+ * failure, IGGY_LOCAL included, comes through the callback, from the next iggy_client_drive. */
 
-/* ---- producing ----------------------------------------------------------------------------------------------- */
+/* ---- producing
+ * ----------------------------------------------------------------------------------------------- */
 
 /* One produce body, built once, sent as often as needed. Belongs to the caller; not tied to a client. */
 struct iggy_batch;
@@ -163,9 +181,10 @@ IGGY_API void iggy_batch_free(struct iggy_batch *batch);
 IGGY_API void iggy_batch_start(struct iggy_batch *batch, uint32_t partition_id);
 /* As iggy_batch_start, but the server chooses: by key (1-255 bytes), or in turn when key.len is 0. */
 IGGY_API void iggy_batch_start_keyed(struct iggy_batch *batch, struct iggy_span key);
-/* Adds a message. headers is the raw header block (may be empty): entries of key kind (1 byte), key length (u32 LE),
- * key, value kind, value length (u32 LE), value. The payload is the concatenation of two parts (either may be empty,
- * not both). Returns false, and the batch as it was, when memory is out or the payload is empty. */
+/* Adds a message. headers is the raw header block (may be empty): entries of key kind (1 byte), key length
+ * (u32 LE), key, value kind, value length (u32 LE), value. The payload is the concatenation of two parts
+ * (either may be empty, not both). Returns false, and the batch as it was, when memory is out or the payload
+ * is empty. */
 IGGY_API bool iggy_batch_add(struct iggy_batch *batch, struct iggy_id id, struct iggy_span headers,
                              struct iggy_span payload_1, struct iggy_span payload_2);
 IGGY_API size_t iggy_batch_count(const struct iggy_batch *batch);
@@ -180,13 +199,16 @@ struct iggy_produced {
     uint64_t base_offset;  /* with confirmed: offset of the first message; the batch is one consecutive run */
     bool persisted;        /* the server says it is on disk, not only in memory */
 };
-typedef void (*iggy_produced_fn)(void *arg, const struct iggy_result *result, const struct iggy_produced *produced);
+typedef void (*iggy_produced_fn)(void *arg, const struct iggy_result *result,
+                                 const struct iggy_produced *produced);
 
 /* Sends the batch, which must live unchanged until the callback. */
-IGGY_API iggy_request iggy_produce(struct iggy_client *client, struct iggy_span stream, struct iggy_span topic,
-                                   const struct iggy_batch *batch, iggy_produced_fn done, void *arg);
+IGGY_API iggy_request iggy_produce(struct iggy_client *client, struct iggy_span stream,
+                                   struct iggy_span topic, const struct iggy_batch *batch,
+                                   iggy_produced_fn done, void *arg);
 
-/* ---- polling ------------------------------------------------------------------------------------------------- */
+/* ---- polling
+ * ------------------------------------------------------------------------------------------------- */
 
 enum iggy_strategy { IGGY_FROM_OFFSET, IGGY_FROM_TIMESTAMP, IGGY_FROM_FIRST, IGGY_FROM_LAST, IGGY_FROM_NEXT };
 
@@ -212,7 +234,8 @@ struct iggy_polled_message {
 
 struct iggy_polled {
     uint32_t partition_id;
-    uint64_t current_offset; /* newest offset; 0 for an empty partition too. 0.8 answers 0 when nothing is returned */
+    uint64_t current_offset; /* newest offset; 0 for an empty partition too. 0.8 answers 0 when nothing is
+                                returned */
     size_t count;
     const struct iggy_polled_message *messages;
 };
@@ -221,7 +244,8 @@ typedef void (*iggy_polled_fn)(void *arg, const struct iggy_result *result, cons
 IGGY_API iggy_request iggy_poll(struct iggy_client *client, const struct iggy_poll *poll, iggy_polled_fn done,
                                 void *arg);
 
-/* ---- streams, topics, partitions ------------------------------------------------------------------------------ */
+/* ---- streams, topics, partitions
+ * ------------------------------------------------------------------------------ */
 
 struct iggy_partition {
     uint32_t id;
@@ -249,35 +273,41 @@ struct iggy_stream {
     const struct iggy_topic *topics; /* topics_count of them in details, NULL in lists */
 };
 typedef void (*iggy_stream_fn)(void *arg, const struct iggy_result *result, const struct iggy_stream *stream);
-typedef void (*iggy_streams_fn)(void *arg, const struct iggy_result *result, const struct iggy_stream *streams,
-                                size_t count);
+typedef void (*iggy_streams_fn)(void *arg, const struct iggy_result *result,
+                                const struct iggy_stream *streams, size_t count);
 
 IGGY_API iggy_request iggy_get_streams(struct iggy_client *client, iggy_streams_fn done, void *arg);
-IGGY_API iggy_request iggy_get_stream(struct iggy_client *client, struct iggy_span stream, iggy_stream_fn done,
-                                      void *arg);
-IGGY_API iggy_request iggy_get_topic(struct iggy_client *client, struct iggy_span stream, struct iggy_span topic,
-                                     iggy_topic_fn done, void *arg);
+IGGY_API iggy_request iggy_get_stream(struct iggy_client *client, struct iggy_span stream,
+                                      iggy_stream_fn done, void *arg);
+IGGY_API iggy_request iggy_get_topic(struct iggy_client *client, struct iggy_span stream,
+                                     struct iggy_span topic, iggy_topic_fn done, void *arg);
 /* "Exists already" is IGGY_OK for both creations. */
-IGGY_API iggy_request iggy_create_stream(struct iggy_client *client, struct iggy_span name, iggy_done done, void *arg);
+IGGY_API iggy_request iggy_create_stream(struct iggy_client *client, struct iggy_span name, iggy_done done,
+                                         void *arg);
 
 struct iggy_topic_options {
-    uint32_t partitions;       /* 1-1000 */
+    uint32_t partitions;        /* 1-1000 */
     uint64_t message_expiry_us; /* 0: the server's default, UINT64_MAX: never */
     uint64_t max_bytes;         /* 0: the server's default, UINT64_MAX: unlimited */
-    bool durable; /* on disk before the answer. The option's name is asked of the server (GET /options/topic); a server
-                     that cannot is told in the result's text and the topic is created without */
+    bool durable; /* on disk before the answer. The option's name is asked of the server (GET /options/topic);
+                     a server that cannot is told in the result's text and the topic is created without */
 };
-IGGY_API iggy_request iggy_create_topic(struct iggy_client *client, struct iggy_span stream, struct iggy_span name,
-                                        const struct iggy_topic_options *options, iggy_done done, void *arg);
-IGGY_API iggy_request iggy_delete_stream(struct iggy_client *client, struct iggy_span stream, iggy_done done, void *arg);
-IGGY_API iggy_request iggy_delete_topic(struct iggy_client *client, struct iggy_span stream, struct iggy_span topic,
+IGGY_API iggy_request iggy_create_topic(struct iggy_client *client, struct iggy_span stream,
+                                        struct iggy_span name, const struct iggy_topic_options *options,
                                         iggy_done done, void *arg);
+IGGY_API iggy_request iggy_delete_stream(struct iggy_client *client, struct iggy_span stream, iggy_done done,
+                                         void *arg);
+IGGY_API iggy_request iggy_delete_topic(struct iggy_client *client, struct iggy_span stream,
+                                        struct iggy_span topic, iggy_done done, void *arg);
 IGGY_API iggy_request iggy_create_partitions(struct iggy_client *client, struct iggy_span stream,
-                                             struct iggy_span topic, uint32_t count, iggy_done done, void *arg);
+                                             struct iggy_span topic, uint32_t count, iggy_done done,
+                                             void *arg);
 IGGY_API iggy_request iggy_delete_partitions(struct iggy_client *client, struct iggy_span stream,
-                                             struct iggy_span topic, uint32_t count, iggy_done done, void *arg);
+                                             struct iggy_span topic, uint32_t count, iggy_done done,
+                                             void *arg);
 
-/* ---- consumer offsets ----------------------------------------------------------------------------------------- */
+/* ---- consumer offsets
+ * ----------------------------------------------------------------------------------------- */
 
 struct iggy_offset {
     uint64_t current; /* tail of the partition */
@@ -286,15 +316,18 @@ struct iggy_offset {
 };
 typedef void (*iggy_offset_fn)(void *arg, const struct iggy_result *result, const struct iggy_offset *offset);
 
-IGGY_API iggy_request iggy_get_offset(struct iggy_client *client, struct iggy_span stream, struct iggy_span topic,
-                                      uint32_t partition_id, const char *consumer, iggy_offset_fn done, void *arg);
-IGGY_API iggy_request iggy_store_offset(struct iggy_client *client, struct iggy_span stream, struct iggy_span topic,
-                                        uint32_t partition_id, const char *consumer, uint64_t offset, iggy_done done,
-                                        void *arg);
-IGGY_API iggy_request iggy_delete_offset(struct iggy_client *client, struct iggy_span stream, struct iggy_span topic,
-                                         uint32_t partition_id, const char *consumer, iggy_done done, void *arg);
+IGGY_API iggy_request iggy_get_offset(struct iggy_client *client, struct iggy_span stream,
+                                      struct iggy_span topic, uint32_t partition_id, const char *consumer,
+                                      iggy_offset_fn done, void *arg);
+IGGY_API iggy_request iggy_store_offset(struct iggy_client *client, struct iggy_span stream,
+                                        struct iggy_span topic, uint32_t partition_id, const char *consumer,
+                                        uint64_t offset, iggy_done done, void *arg);
+IGGY_API iggy_request iggy_delete_offset(struct iggy_client *client, struct iggy_span stream,
+                                         struct iggy_span topic, uint32_t partition_id, const char *consumer,
+                                         iggy_done done, void *arg);
 
-/* ---- server and users ----------------------------------------------------------------------------------------- */
+/* ---- server and users
+ * ----------------------------------------------------------------------------------------- */
 
 /* Public health endpoint; needs no login. */
 IGGY_API iggy_request iggy_ping(struct iggy_client *client, iggy_done done, void *arg);
@@ -317,20 +350,25 @@ struct iggy_user {
 typedef void (*iggy_user_fn)(void *arg, const struct iggy_result *result, const struct iggy_user *user);
 /* The client's own user; needs no right. */
 IGGY_API iggy_request iggy_get_me(struct iggy_client *client, iggy_user_fn done, void *arg);
-IGGY_API iggy_request iggy_get_user(struct iggy_client *client, struct iggy_span name, iggy_user_fn done, void *arg);
+IGGY_API iggy_request iggy_get_user(struct iggy_client *client, struct iggy_span name, iggy_user_fn done,
+                                    void *arg);
 /* permissions: JSON text or empty for none. */
 IGGY_API iggy_request iggy_create_user(struct iggy_client *client, const char *username, const char *password,
                                        bool active, struct iggy_span permissions, iggy_done done, void *arg);
-IGGY_API iggy_request iggy_delete_user(struct iggy_client *client, struct iggy_span name, iggy_done done, void *arg);
+IGGY_API iggy_request iggy_delete_user(struct iggy_client *client, struct iggy_span name, iggy_done done,
+                                       void *arg);
 typedef void (*iggy_token_fn)(void *arg, const struct iggy_result *result, const char *token);
 /* expiry_us: 0 never. The raw token is shown this once. */
 IGGY_API iggy_request iggy_create_token(struct iggy_client *client, const char *name, uint64_t expiry_us,
                                         iggy_token_fn done, void *arg);
-IGGY_API iggy_request iggy_delete_token(struct iggy_client *client, const char *name, iggy_done done, void *arg);
+IGGY_API iggy_request iggy_delete_token(struct iggy_client *client, const char *name, iggy_done done,
+                                        void *arg);
 
-/* ---- helpers that need no client ------------------------------------------------------------------------------ */
+/* ---- helpers that need no client
+ * ------------------------------------------------------------------------------ */
 
-/* The partition that Iggy's SDKs choose for a key: XXH32 with seed 0 modulo the count. partitions must not be 0. */
+/* The partition that Iggy's SDKs choose for a key: XXH32 with seed 0 modulo the count. partitions must not be
+ * 0. */
 IGGY_API uint32_t iggy_partition_of_key(struct iggy_span key, uint32_t partitions);
 
 #ifdef __cplusplus

@@ -1,0 +1,154 @@
+#include "transport_options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONNECT_TIMEOUT_MS 5000u
+#define REQUEST_TIMEOUT_MS 35000u
+#define MAX_CONNECTIONS 24u
+#define MAX_URL 2048u
+
+static bool check_url(const char *url, char *error, size_t error_size);
+static char *copy_url(const char *url);
+static bool copy_pem(char **to, const char *path, const char *what, char *error, size_t error_size);
+
+struct transport_options *transport_options_new(const struct iggy_options *options, char *error,
+                                                size_t error_size)
+{
+    if (options->url_count == 0) {
+        snprintf(error, error_size, "no URL of an Iggy server is given");
+        return NULL;
+    }
+    if (options->client_key_file && !options->client_cert_file) {
+        snprintf(error, error_size, "a client key is given without a client certificate");
+        return NULL;
+    }
+    struct transport_options *own = calloc(1, sizeof *own);
+    bool ok = own && (own->urls = calloc(options->url_count, sizeof *own->urls)) != NULL;
+    if (!ok)
+        snprintf(error, error_size, "out of memory");
+    for (size_t i = 0; ok && i < options->url_count; i++) {
+        ok = check_url(options->urls[i], error, error_size);
+        if (ok && !(own->urls[own->url_count++] = copy_url(options->urls[i]))) {
+            snprintf(error, error_size, "out of memory");
+            ok = false;
+        }
+    }
+    ok = ok && copy_pem(&own->ca_file, options->ca_file, "CA file", error, error_size) &&
+         copy_pem(&own->cert_file, options->client_cert_file, "client certificate", error, error_size) &&
+         copy_pem(&own->key_file, options->client_key_file, "client key", error, error_size);
+    if (!ok) {
+        transport_options_free(own);
+        return NULL;
+    }
+    own->connect_timeout_ms = options->connect_timeout_ms ? options->connect_timeout_ms : CONNECT_TIMEOUT_MS;
+    own->request_timeout_ms = options->request_timeout_ms ? options->request_timeout_ms : REQUEST_TIMEOUT_MS;
+    own->max_connections = options->max_connections ? options->max_connections : MAX_CONNECTIONS;
+    return own;
+}
+
+void transport_options_free(struct transport_options *own)
+{
+    if (!own)
+        return;
+    for (size_t i = 0; i < own->url_count; i++)
+        free(own->urls[i]);
+    free(own->urls);
+    free(own->ca_file);
+    free(own->cert_file);
+    free(own->key_file);
+    free(own);
+}
+
+/* The reason why a URL cannot be a base URL, NULL when it can. */
+static const char *url_fault(CURLU *parsed, const char *url)
+{
+    char *part = NULL;
+    if (strlen(url) > MAX_URL)
+        return "it is too long";
+    if (curl_url_set(parsed, CURLUPART_URL, url, 0) != CURLUE_OK)
+        return "it is no URL; write http://host:port or https://host:port";
+    if (curl_url_get(parsed, CURLUPART_USER, &part, 0) == CURLUE_OK) {
+        curl_free(part);
+        return "user and password do not belong into it";
+    }
+    if (curl_url_get(parsed, CURLUPART_QUERY, &part, 0) == CURLUE_OK ||
+        curl_url_get(parsed, CURLUPART_FRAGMENT, &part, 0) == CURLUE_OK) {
+        curl_free(part);
+        return "it must end with the host, the port or a path";
+    }
+    bool usable = false;
+    if (curl_url_get(parsed, CURLUPART_SCHEME, &part, 0) == CURLUE_OK) {
+        usable = strcmp(part, "http") == 0 || strcmp(part, "https") == 0;
+        curl_free(part);
+    }
+    return usable ? NULL : "it must begin with http:// or https://";
+}
+
+static bool check_url(const char *url, char *error, size_t error_size)
+{
+    CURLU *parsed = curl_url();
+    const char *fault = !url ? "it is missing" : !parsed ? "out of memory" : url_fault(parsed, url);
+    curl_url_cleanup(parsed);
+    /* A URL with a password in it must not reach a log. */
+    if (fault && url && !strchr(url, '@'))
+        snprintf(error, error_size, "the URL \"%.200s\" cannot be used: %s", url, fault);
+    else if (fault)
+        snprintf(error, error_size, "the URL cannot be used: %s", fault);
+    return fault == NULL;
+}
+
+static char *copy_url(const char *url)
+{
+    size_t len = strlen(url);
+    while (len > 0 && url[len - 1] == '/')
+        len--;
+    return strndup(url, len);
+}
+
+/* Read here once only to say early what is wrong; libcurl reads it again for each connection. */
+static bool copy_pem(char **to, const char *path, const char *what, char *error, size_t error_size)
+{
+    if (!path)
+        return true;
+    FILE *file = fopen(path, "re");
+    if (!file) {
+        snprintf(error, error_size, "the %s %.200s cannot be read: %s", what, path, strerror(errno));
+        return false;
+    }
+    char line[256];
+    bool found = false;
+    while (!found && fgets(line, sizeof line, file))
+        found = strstr(line, "-----BEGIN ") != NULL;
+    explicit_bzero(line, sizeof line);
+    fclose(file);
+    if (!found) {
+        snprintf(error, error_size, "the %s %.200s holds no PEM block", what, path);
+        return false;
+    }
+    *to = strdup(path);
+    if (!*to)
+        snprintf(error, error_size, "out of memory");
+    return *to != NULL;
+}
+
+bool transport_options_apply(const struct transport_options *own, CURL *easy)
+{
+    bool ok = curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
+              curl_easy_setopt(easy, CURLOPT_PROXY, "") == CURLE_OK &&
+              /* A NULL here would take away the system's store. */
+              (!own->ca_file || curl_easy_setopt(easy, CURLOPT_CAINFO, own->ca_file) == CURLE_OK) &&
+              curl_easy_setopt(easy, CURLOPT_SSLCERT, own->cert_file) == CURLE_OK &&
+              curl_easy_setopt(easy, CURLOPT_SSLKEY, own->key_file) == CURLE_OK;
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
+    curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, own->connect_timeout_ms);
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, own->request_timeout_ms);
+    return ok;
+}
