@@ -1,8 +1,11 @@
 /*
- * listener: /metrics, /health, /ready and /status.json over HTTP (libmicrohttpd), polled by the bridge thread's loop.
+ * listener: /metrics, /health, /ready and /status.json over HTTP (libmicrohttpd), polled by the bridge
+ * thread's loop.
  *
- * Off unless configured. A bind failure is a warning. Only GET; answers are built from the metrics and from what the
- * callbacks give.
+ * Off unless configured. A bind failure is a warning. Only GET and HEAD (else 405; another path 404); answers
+ * are built from the metrics and from what the callbacks give. No thread of its own, no signal touched;
+ * everything here, callbacks too, runs on the thread that calls. Bounded: 16 connections, 10 s of silence
+ * each, 16 KB of request head.
  */
 #ifndef MI_LISTENER_H
 #define MI_LISTENER_H
@@ -14,20 +17,25 @@
 struct mi_listener_options {
     const char *address; /* "127.0.0.1" or "::1" */
     uint16_t port;       /* 0: any free one, see mi_listener_port */
+    unsigned silence_s;  /* a connection that is silent for so long is closed; 0: 10 seconds */
     struct mi_metrics *metrics;
     const struct mi_log *log;
     /* Ready: configuration valid, journal writable, TICK alive (never Iggy). why is static text when not. */
     bool (*ready)(void *context, const char **why);
-    /* The object for /status.json, without what the metrics hold. */
+    /* One JSON object, "status" in /status.json, beside "ready" and "metrics"; false: out of memory. */
     bool (*status)(void *context, struct mi_buf *json);
     void *context;
 };
 
 struct mi_listener;
+/* Binds and listens. NULL with err (no prefix): not an IP address, or the port cannot be had. options is
+ * copied, what it points at must outlive the listener (address only this call). */
 struct mi_listener *mi_listener_new(const struct mi_listener_options *options, struct mi_error *err);
+/* Closes all connections. NULL is allowed. */
 void mi_listener_free(struct mi_listener *l);
 uint16_t mi_listener_port(const struct mi_listener *l);
-/* The one descriptor to wait for (readable), and what to call when it is. */
+/* The one descriptor to wait for (readable, level-triggered, timeouts included), and what to call when it is.
+ * A call without need does no harm. */
 int mi_listener_fd(const struct mi_listener *l);
 void mi_listener_run(struct mi_listener *l);
 
