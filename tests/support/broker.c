@@ -45,6 +45,9 @@ static char *expand(const struct mi_broker *b, const char *text, uint16_t iggy_p
         } else if (strncmp(text, "IGGY", 4) == 0) {
             fprintf(f, "http://127.0.0.1:%u", iggy_port);
             text += 4;
+        } else if (strncmp(text, "STATUS", 6) == 0) {
+            fprintf(f, "127.0.0.1:%u", b->status_port);
+            text += 6;
         } else {
             fputc(*text == '\'' ? '"' : *text, f);
             text++;
@@ -70,6 +73,7 @@ bool mi_broker_prepare(struct mi_broker *b, const char *extra, const char *plugi
     if (!mi_temp_dir(b->dir, sizeof b->dir))
         return false;
     b->port = mi_free_port();
+    b->status_port = mi_free_port();
     char conf[8192];
     snprintf(conf, sizeof conf,
              "%slistener %u 127.0.0.1\nallow_anonymous true\nset_tcp_nodelay true\nsys_interval 0\n"

@@ -18,7 +18,7 @@
 struct mi_broker {
     struct mi_process process; /* its output: the broker's log */
     char dir[256];             /* holds mosquitto.conf, iggy.json, iggy.password, journal/, broker.log */
-    uint16_t port;
+    uint16_t port, status_port;
 };
 
 /* Makes the folder and chooses the port. extra: further lines for mosquitto.conf that stand before the plugin
