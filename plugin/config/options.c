@@ -112,7 +112,7 @@ const struct mi_option mi_options[] = {
     {MI_AT_CREATE, "max_targets", MI_COUNT, IN_DRAFT(route.max_targets), .fallback = "100", .min = 1, .max = 100000,
      .help = "Most different (stream, topic) pairs that one route with templates may make."},
     {MI_AT_CREATE, "message_expiry", MI_TIME, IN_DRAFT(route.message_expiry_us), .unit_ns = 1000, .min = SECONDS(1), .max = DAYS(36500), .word = "never", .absent = "the server's default",
-     .help = "How long Iggy keeps the messages of a topic that is made, or `never` to let them expire."},
+     .help = "How long Iggy keeps the messages of a topic that is made; `never`: they do not expire."},
 
     {MI_AT_DEAD_LETTER, "stream", MI_TEXT, IN_CONFIG(dead_letter_stream), .min = 1, .max = MI_MAX_IGGY_NAME, .absent = "a file beside the journal",
      .help = "Stream of the dead letters; goes with `topic`."},
