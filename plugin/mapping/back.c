@@ -6,10 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
+/* More than any honest name needs: 255 bytes and a few substitutions. */
+enum { FIT_STEPS = 100000 };
+
 /* A template as a pattern: fixed texts, and places where some text stands. */
 struct part {
     bool wild;
-    size_t least;        /* bytes that a wild part must have */
+    size_t least;        /* 1: a wild part must not be empty */
+    uint32_t again;      /* the same text as part number again - 1; 0: no */
     struct mi_span text; /* of a wild part: what it took */
     const struct mi_piece *piece;
 };
@@ -22,6 +26,10 @@ struct seen {
 
 static bool fits(struct part *parts, size_t count, struct mi_span text);
 static bool here(struct mi_span text, size_t at, struct mi_span literal);
+static size_t char_end(struct mi_span text, size_t at);
+static bool may_take(const struct part *p, uint8_t byte);
+static bool take_more(struct part *parts, size_t *i, size_t *at, struct mi_span text);
+static uint32_t earlier(const struct mi_template *t, uint32_t piece);
 static bool resolves_to(const struct mi_template *t, const struct mi_values *values, struct mi_span name);
 static bool target_fits(const struct mi_rule *rule, const struct mi_template *t, struct mi_span name,
                         struct seen *seen);
@@ -60,38 +68,65 @@ static bool resolves_to(const struct mi_template *t, const struct mi_values *val
     return fits(parts, t->count, name);
 }
 
-/* Each wild part takes as little as it can; only the last one met so far ever needs to take more. */
+/* Each wild part takes as little as it can. Only the last one met so far ever needs to take more, unless a
+ * part must be the same as an earlier one. */
 static bool fits(struct part *parts, size_t count, struct mi_span text)
 {
-    size_t i = 0, at = 0, wild = SIZE_MAX;
-    for (;;) {
+    size_t i = 0, at = 0;
+    for (unsigned steps = 0; steps < FIT_STEPS; steps++) {
         if (i == count && at == text.len)
             return true;
-        if (i < count && parts[i].wild) {
-            if (parts[i].least > text.len - at)
-                return false;
-            wild = i;
-            parts[i++].text = (struct mi_span){text.data + at, parts[wild].least};
-            at += parts[wild].least;
-        } else if (i < count && here(text, at, parts[i].text)) {
-            at += parts[i++].text.len;
-        } else {
-            if (wild == SIZE_MAX)
-                return false;
-            at = (size_t)(parts[wild].text.data - text.data) + parts[wild].text.len;
-            if (at == text.len)
-                return false;
-            parts[wild].text.len++;
-            at++;
-            i = wild + 1;
+        struct part *p = i < count ? &parts[i] : NULL;
+        struct mi_span literal = p && p->again ? parts[p->again - 1].text : p ? p->text : text;
+        if (p && p->wild && p->least <= text.len - at && (p->least == 0 || may_take(p, text.data[at]))) {
+            size_t end = p->least ? char_end(text, at) : at;
+            p->text = (struct mi_span){text.data + at, end - at};
+            at = end;
+            i++;
+        } else if (p && !p->wild && here(text, at, literal)) {
+            at += literal.len;
+            i++;
+        } else if (!take_more(parts, &i, &at, text)) {
+            return false;
         }
     }
+    return false;
 }
 
 static bool here(struct mi_span text, size_t at, struct mi_span literal)
 {
     return literal.len <= text.len - at &&
            (literal.len == 0 || memcmp(text.data + at, literal.data, literal.len) == 0);
+}
+
+static size_t char_end(struct mi_span text, size_t at)
+{
+    do
+        at++;
+    while (at < text.len && (text.data[at] & 0xc0) == 0x80);
+    return at;
+}
+
+static bool may_take(const struct part *p, uint8_t byte)
+{
+    return p->piece->kind != MI_PIECE_CAPTURE || !p->piece->one_level ||
+           (byte != '/' && byte != '+' && byte != '#');
+}
+
+/* Goes back to the nearest wild part that can take one character more. */
+static bool take_more(struct part *parts, size_t *i, size_t *at, struct mi_span text)
+{
+    while (*i > 0) {
+        struct part *p = &parts[--*i];
+        size_t end = p->wild ? (size_t)(p->text.data - text.data) + p->text.len : text.len;
+        if (end == text.len || !may_take(p, text.data[end]))
+            continue;
+        *at = char_end(text, end);
+        p->text.len += *at - end;
+        ++*i;
+        return true;
+    }
+    return false;
 }
 
 bool mi_map_stream_fits(const struct mi_map *map, size_t rule, struct mi_span stream)
@@ -118,10 +153,13 @@ static bool target_fits(const struct mi_rule *rule, const struct mi_template *t,
         const struct mi_piece *p = &t->pieces[i];
         bool capture = p->kind == MI_PIECE_CAPTURE;
         bool known = capture && seen->known[p->capture];
+        uint32_t again = capture && !known ? earlier(t, i) : 0;
         /* A level or a group of a real topic may be empty. */
-        parts[i] = (struct part){
-            .wild = p->kind != MI_PIECE_TEXT && !known, .least = !(capture && has_filter), .piece = p};
-        parts[i].text = known ? seen->value[p->capture] : p->text;
+        parts[i] = (struct part){.wild = p->kind != MI_PIECE_TEXT && !known && !again,
+                                 .least = !(capture && has_filter),
+                                 .again = again,
+                                 .text = known ? seen->value[p->capture] : p->text,
+                                 .piece = p};
     }
     if (!fits(parts, t->count, name))
         return false;
@@ -133,14 +171,22 @@ static bool target_fits(const struct mi_rule *rule, const struct mi_template *t,
     return true;
 }
 
+/* The first piece with the same capture, counted from 1; 0: this is the first. */
+static uint32_t earlier(const struct mi_template *t, uint32_t piece)
+{
+    for (uint32_t i = 0; i < piece; i++) {
+        if (t->pieces[i].kind == MI_PIECE_CAPTURE && t->pieces[i].capture == t->pieces[piece].capture)
+            return i + 1;
+    }
+    return 0;
+}
+
 static bool learn(const struct mi_rule *rule, const struct mi_piece *piece, struct mi_span value,
                   struct seen *seen)
 {
     bool has_filter = rule->filter.count > 0 || rule->regex;
     if (piece->one_level && (value.len > 0 || !has_filter) && !mi_level_safe(value))
         return false;
-    if (seen->known[piece->capture])
-        return mi_span_equal(seen->value[piece->capture], value);
     seen->known[piece->capture] = true;
     seen->value[piece->capture] = value;
     return true;

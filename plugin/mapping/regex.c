@@ -6,11 +6,16 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-/* Measured (tests/bench/mapping): the worst patterns we found end within about 2 ms on a topic of 65,535
- * bytes. */
-#define MATCH_LIMIT 10000
-#define DEPTH_LIMIT 1000
-#define HEAP_LIMIT_KIB 1024
+/* PCRE2 counts backtracking only, and what lies between two counts may run over the whole topic; so the limit
+ * follows from the topic's length, and patterns with parts that never backtrack are counted item by item
+ * through callouts. */
+enum {
+    MATCH_LIMIT = 10000,
+    BYTE_STEPS = 16 << 20,
+    DEPTH_LIMIT = 1000,
+    HEAP_LIMIT_KIB = 1024,
+    MAX_PATTERN = 1024
+};
 
 struct mi_regex {
     pcre2_code *code;
@@ -24,9 +29,12 @@ struct mi_regex {
 struct mi_regex_scratch {
     pcre2_match_data *data;
     pcre2_match_context *context;
+    size_t left; /* items that the match may still try */
 };
 
 static pcre2_code *compile(const char *pattern, struct mi_error *err);
+static bool has_uncounted(const char *pattern);
+static int count_item(pcre2_callout_block *block, void *left);
 static int read_groups(struct mi_regex *r, struct mi_error *err);
 static size_t literal_prefix(const char *pattern);
 static bool begins_with_dollar(const char *pattern);
@@ -53,24 +61,49 @@ static pcre2_code *compile(const char *pattern, struct mi_error *err)
 {
     int code;
     size_t offset;
-    if (pattern[0] == '\0') {
-        mi_error_set(err, "the pattern is empty; write \".*\" for every topic, or use \"filter\"");
+    size_t len = strlen(pattern);
+    if (len == 0 || len > MAX_PATTERN) {
+        mi_error_set(err,
+                     "the pattern has %zu bytes; write 1 to %d (\".*\" for every topic), or use \"filter\"",
+                     len, MAX_PATTERN);
         return NULL;
     }
     uint32_t options =
         PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C;
+    if (has_uncounted(pattern))
+        options |= PCRE2_AUTO_CALLOUT;
     pcre2_code *c = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, options, &code, &offset, NULL);
     if (!c) {
         char text[256];
         pcre2_get_error_message(code, (PCRE2_UCHAR *)text, sizeof text);
         mi_error_set(err, "the pattern is no valid regex: %s, at byte %zu (before \"%.20s\")", text, offset,
-                     pattern + (offset < strlen(pattern) ? offset : strlen(pattern)));
+                     pattern + (offset < len ? offset : len));
         return NULL;
     }
     /* Without JIT (a hardened kernel, an unknown processor) the interpreter matches, under the same limits.
      */
     pcre2_jit_compile(c, PCRE2_JIT_COMPLETE);
     return c;
+}
+
+/* Looks around, possessive and counted repeats, atomic groups, recursion, verbs, back references, grapheme
+ * clusters. */
+static bool has_uncounted(const char *pattern)
+{
+    for (const char *p = pattern; *p; p++) {
+        const char *group = p[0] == '(' && p[1] == '?' ? p + 2 : NULL;
+        bool plain_group = group && (*group == ':' || strncmp(group, "P<", 2) == 0 ||
+                                     (*group == '<' && group[1] != '=' && group[1] != '!'));
+        if ((group && !plain_group) || strncmp(p, "(*", 2) == 0 || *p == '{' ||
+            (*p == '+' && p > pattern && strchr("*+?", p[-1])))
+            return true;
+        if (*p != '\\' || p[1] == '\0')
+            continue;
+        p++;
+        if (strchr("123456789gkX", *p))
+            return true;
+    }
+    return false;
 }
 
 static int read_groups(struct mi_regex *r, struct mi_error *err)
@@ -142,7 +175,7 @@ struct mi_regex_scratch *mi_regex_scratch_new(void)
         mi_regex_scratch_free(s);
         return NULL;
     }
-    pcre2_set_match_limit(s->context, MATCH_LIMIT);
+    pcre2_set_callout(s->context, count_item, &s->left);
     pcre2_set_depth_limit(s->context, DEPTH_LIMIT);
     pcre2_set_heap_limit(s->context, HEAP_LIMIT_KIB);
     return s;
@@ -163,6 +196,9 @@ enum mi_regex_result mi_regex_match(const struct mi_regex *r, struct mi_regex_sc
     if (topic.len < r->prefix_len || topic.len == 0 || (topic.data[0] == '$' && !r->dollar) ||
         memcmp(topic.data, r->prefix, r->prefix_len) != 0)
         return MI_REGEX_NO;
+    size_t limit = BYTE_STEPS / topic.len + 1;
+    s->left = limit;
+    pcre2_set_match_limit(s->context, limit < MATCH_LIMIT ? (uint32_t)limit : MATCH_LIMIT);
     int rc = pcre2_match(r->code, topic.data, topic.len, 0, 0, s->data, s->context);
     /* JIT code has 32 KB of stack; the interpreter takes its room from the heap, under the limits above. */
     if (rc == PCRE2_ERROR_JIT_STACKLIMIT)
@@ -179,4 +215,14 @@ enum mi_regex_result mi_regex_match(const struct mi_regex *r, struct mi_regex_sc
             set ? (struct mi_span){topic.data + pair[0], pair[1] - pair[0]} : (struct mi_span){topic.data, 0};
     }
     return MI_REGEX_YES;
+}
+
+static int count_item(pcre2_callout_block *block, void *left)
+{
+    size_t *n = left;
+    (void)block;
+    if (*n == 0)
+        return PCRE2_ERROR_CALLOUT;
+    --*n;
+    return 0;
 }
