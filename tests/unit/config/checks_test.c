@@ -195,11 +195,12 @@ static void count(void *context, const struct mi_finding *f)
 
 static void many_findings_end_with_a_count(void)
 {
-    static char text[4000] = "{ \"iggy\": { \"token_file\": \"password\" }, \"routes\": [ 5";
+    char text[4000];
     struct tail tail = {0};
+    int len = snprintf(text, sizeof text, "{ \"iggy\": { \"token_file\": \"password\" }, \"routes\": [ 5");
     for (int i = 1; i < 300; i++)
-        strcat(text, ", 5");
-    strcat(text, "] }");
+        len += snprintf(text + len, sizeof text - (size_t)len, ", 5");
+    snprintf(text + len, sizeof text - (size_t)len, "] }");
     mi_write_file(path_of("many.json"), text);
     CU_ASSERT_PTR_NULL(mi_config_from_file(path_of("many.json"), count, &tail));
     CU_ASSERT_EQUAL(tail.count, 201);

@@ -60,7 +60,7 @@ static void what_is_printed_says_the_same_when_it_is_loaded(void)
 static void lines_of_the_broker_print_as_a_file(void)
 {
     char password[300];
-    strcpy(password, path_of("password"));
+    snprintf(password, sizeof password, "%s", path_of("password"));
     const struct mi_plugin_opt opts[] = {{"username", "iggy"},
                                          {"password_file", password},
                                          {"url", "http://a:1"},

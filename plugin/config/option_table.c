@@ -1,0 +1,217 @@
+/* option_table: the rows of options.h, in the order of the reference page. */
+#include "config/options.h"
+
+#include "base/clock.h"
+#include "config/build.h"
+
+#include <stddef.h>
+
+#define IN_CONFIG(member) \
+    .offset = offsetof(struct mi_config, member), .width = sizeof((struct mi_config *)0)->member
+#define IN_DRAFT(member) \
+    .offset = offsetof(struct mi_route_draft, member), .width = sizeof((struct mi_route_draft *)0)->member
+#define MS(n) ((n)*MI_NS_PER_MS)
+#define SECONDS(n) ((n)*MI_NS_PER_S)
+#define DAYS(n) (SECONDS(86400ull) * (n))
+
+const struct mi_option mi_options[] = {
+    {MI_AT_ROOT, "name", MI_TEXT, IN_CONFIG(name), .min = 1, .max = 255, .absent = "the host's name",
+     .help = "A name of this bridge for people: logs and the status show it. Identities are random and kept "
+             "in the journal directory."},
+    {MI_AT_ROOT, "iggy", MI_OBJECT, .opens = MI_AT_IGGY, .help = "Where Iggy is and who logs in."},
+    {MI_AT_ROOT, "journal", MI_OBJECT, .opens = MI_AT_JOURNAL,
+     .help = "The disk queue between a PUBLISH and Iggy."},
+    {MI_AT_ROOT, "routes", MI_ROUTES, .absent = "no route",
+     .help = "The routes in order: the first that matches a PUBLISH takes it, unless it says \"continue\"."},
+    {MI_AT_ROOT, "unmatched", MI_OBJECT, .opens = MI_AT_UNMATCHED, .absent = "not copied",
+     .help = "Where a PUBLISH goes that no route takes: a last route of that name with the filter `#`."},
+    {MI_AT_ROOT, "dead_letter", MI_OBJECT, .opens = MI_AT_DEAD_LETTER,
+     .help = "Where messages go that Iggy can never accept."},
+    {MI_AT_ROOT, "status", MI_OBJECT, .opens = MI_AT_STATUS,
+     .help = "The HTTP listener for metrics and health."},
+    {MI_AT_ROOT, "broker", MI_OBJECT, .opens = MI_AT_BROKER, .help = "What concerns Mosquitto itself."},
+    {MI_AT_ROOT, "limits", MI_OBJECT, .opens = MI_AT_LIMITS,
+     .help = "Bounds of requests, batches, retries and queues."},
+
+    {MI_AT_IGGY, "url", MI_URLS, .fallback = "http://127.0.0.1:3000", .max = MI_MAX_URLS, .fixed = true,
+     .plugin_opt = "url",
+     .help = "`http://HOST:PORT` or `https://HOST:PORT` of Iggy's HTTP API, or a list of them: the next one "
+             "is taken after a refused connection. As plugin_opt_url it may be repeated."},
+    {MI_AT_IGGY, "username", MI_TEXT, IN_CONFIG(username), .min = 1, .max = 255, .plugin_opt = "username",
+     .absent = "a token is used", .help = "Iggy user; goes with `password_file`."},
+    {MI_AT_IGGY, "password_file", MI_PATH, IN_CONFIG(password_file), .plugin_opt = "password_file",
+     .help = "File that holds the password and nothing else; the line end is cut off. Others must not be "
+             "able to read or write it (0640 or 0600). Read again at every reload."},
+    {MI_AT_IGGY, "token_file", MI_PATH, IN_CONFIG(token_file), .plugin_opt = "token_file",
+     .help = "File that holds a personal access token, instead of `username` and `password_file`; the same "
+             "permissions."},
+    {MI_AT_IGGY, "ca_file", MI_PATH, IN_CONFIG(ca_file), .fixed = true, .absent = "the system's CAs",
+     .help = "PEM file of the CAs that may sign the certificate of an https server. The host name is always "
+             "checked."},
+    {MI_AT_IGGY, "client_cert_file", MI_PATH, IN_CONFIG(client_cert_file), .fixed = true,
+     .help = "PEM certificate that the bridge shows to the server; goes with `client_key_file`."},
+    {MI_AT_IGGY, "client_key_file", MI_PATH, IN_CONFIG(client_key_file), .fixed = true,
+     .help = "PEM key of `client_cert_file`. Others must not be able to read or write it."},
+    {MI_AT_IGGY, "connect_timeout", MI_TIME, IN_CONFIG(connect_timeout_ms), .unit_ns = MI_NS_PER_MS,
+     .fallback = "5s", .min = MS(10), .max = SECONDS(600), .fixed = true,
+     .help = "How long a connection may take to open; at most `request_timeout`."},
+    {MI_AT_IGGY, "request_timeout", MI_TIME, IN_CONFIG(request_timeout_ms), .unit_ns = MI_NS_PER_MS,
+     .fallback = "35s", .min = MS(10), .max = SECONDS(600), .fixed = true,
+     .help = "How long a request may take. Iggy itself gives a produce up after 10 s: with less than that "
+             "here, the bridge hangs up before the server has answered (a warning)."},
+
+    {MI_AT_JOURNAL, "directory", MI_PATH, IN_CONFIG(journal_directory), .fallback = "/var/lib/mosquitto/iggy",
+     .fixed = true, .plugin_opt = "journal",
+     .help = "Folder of the journal; made when its parent exists. The broker's user must own it. One broker "
+             "per folder."},
+    {MI_AT_JOURNAL, "max_size", MI_SIZE, IN_CONFIG(journal_max_size), .fallback = "1GB", .min = 1000000,
+     .max = 1ull << 50, .fixed = true,
+     .help = "Most bytes of the journal on disk, `keep` included. What happens to a PUBLISH beyond it says "
+             "the route's `when_journal_full`."},
+    {MI_AT_JOURNAL, "keep", MI_SIZE, IN_CONFIG(journal_keep), .fallback = "256MB", .max = 1ull << 50,
+     .fixed = true,
+     .help = "Bytes of shipped messages that stay, to be sent again should Iggy lose them in a crash; the "
+             "first to go when space is needed."},
+    {MI_AT_JOURNAL, "sync", MI_CHOICE, IN_CONFIG(journal_sync_always), .choices = "interval|always",
+     .fallback = "interval", .fixed = true,
+     .help = "`always`: a QoS 1 or 2 message is on the disk before its PUBACK (one device sync each, for the "
+             "whole broker). `interval`: at a loss of power what came within the last `sync_interval` may be "
+             "lost; a crash of the broker loses nothing either way."},
+    {MI_AT_JOURNAL, "sync_interval", MI_TIME, IN_CONFIG(journal_sync_interval_ns), .unit_ns = 1,
+     .fallback = "100ms", .min = MS(1), .max = SECONDS(60), .fixed = true,
+     .help = "Time between two syncs with `\"sync\": \"interval\"`."},
+
+    {MI_AT_ROUTE, "name", MI_TEXT, IN_DRAFT(rule.name), .min = 1, .max = 255, .required = true,
+     .help = "Name of the route, unique; logs and metrics show it. What waits in the journal is tied to it: "
+             "renaming a route makes it a new one."},
+    {MI_AT_ROUTE, "filter", MI_TEXT, IN_DRAFT(rule.filter), .min = 1, .max = 65535,
+     .absent = "`regex` instead, or neither for `in`",
+     .help = "MQTT filter. A level may be named: `{room}` is a `+`, a last `{rest...}` is a `#`."},
+    {MI_AT_ROUTE, "regex", MI_TEXT, IN_DRAFT(rule.regex), .min = 1, .max = 65535,
+     .help = "Regular expression (PCRE2) instead of `filter`; it must match the whole topic. Groups are "
+             "`{1}`, `{2}`, ... or `{name}`."},
+    {MI_AT_ROUTE, "direction", MI_CHOICE, IN_DRAFT(route.direction), .choices = "out|in|both",
+     .first = MI_OUT, .required = true, .help = "`out`: from MQTT to Iggy; `in`: from Iggy to MQTT; `both`."},
+    {MI_AT_ROUTE, "stream", MI_TEXT, IN_DRAFT(rule.stream), .min = 1, .max = 4096, .required = true,
+     .unmatched = true,
+     .help = "Iggy stream; a template: `{NAME}` of a named level or group, `{1}`.. (wildcards or groups in "
+             "order), `{topic}`, `{client_id}`, `{username}`, `{property:NAME}`."},
+    {MI_AT_ROUTE, "topic", MI_TEXT, IN_DRAFT(rule.topic), .min = 1, .max = 4096, .required = true,
+     .unmatched = true, .help = "Iggy topic; a template as `stream`."},
+    {MI_AT_ROUTE, "partition_key", MI_TEXT, IN_DRAFT(rule.partition_key), .min = 1, .max = 4096,
+     .unmatched = true, .only = MI_OUT, .absent = "`{topic}`",
+     .help = "Template of the key that chooses the partition: XXH32(key) mod partitions, as Iggy's SDKs do. "
+             "Order is kept per partition."},
+    {MI_AT_ROUTE, "balanced", MI_BOOL, IN_DRAFT(rule.balanced), .fallback = "false", .unmatched = true,
+     .only = MI_OUT,
+     .help = "Spread over the partitions without a key, instead of `partition_key`; order is then kept "
+             "within a partition only."},
+    {MI_AT_ROUTE, "continue", MI_BOOL, IN_DRAFT(rule.go_on), .fallback = "false", .only = MI_OUT,
+     .help = "Try later routes too after this one took a PUBLISH."},
+    {MI_AT_ROUTE, "mqtt_topic", MI_TEXT, IN_DRAFT(rule.mqtt_topic), .min = 1, .max = 65535, .only = MI_IN,
+     .absent = "the filter, when it is a plain topic",
+     .help =
+         "Template of the MQTT topic of messages that native producers wrote: `{header:NAME}`, `{stream}`, "
+         "`{topic}` (Iggy's), `{partition}` and the names that the stream and topic templates show."},
+    {MI_AT_ROUTE, "create", MI_CREATE, .unmatched = true,
+     .absent = "`true` for constant names, `false` for templates",
+     .help = "Make stream and topic when they are missing: `true`, `false`, or an object that says how "
+             "(`routes[].create` below)."},
+    {MI_AT_ROUTE, "when_journal_full", MI_CHOICE, IN_DRAFT(route.when_full),
+     .choices = "disconnect|deliver_without_copy", .fallback = "disconnect", .unmatched = true,
+     .only = MI_OUT,
+     .help = "What happens to a QoS 1 or 2 PUBLISH that the journal cannot take: refuse it, or deliver it to "
+             "subscribers without a copy in Iggy (counted)."},
+    {MI_AT_ROUTE, "on_missing", MI_CHOICE, IN_DRAFT(route.on_missing), .choices = "hold|refuse",
+     .fallback = "hold", .unmatched = true, .only = MI_OUT,
+     .help = "A stream or topic that is known to be missing: keep the messages and retry, or refuse the "
+             "PUBLISH."},
+    {MI_AT_ROUTE, "refuse", MI_CHOICE, IN_DRAFT(route.refuse), .choices = "reason|disconnect",
+     .fallback = "reason", .unmatched = true, .only = MI_OUT,
+     .help = "How an MQTT 5 client is refused: by a reason code in the PUBACK, or by a disconnect. MQTT "
+             "3.1.1 has no reason codes: its clients are disconnected."},
+    {MI_AT_ROUTE, "send_client_id", MI_BOOL, IN_DRAFT(route.send_client_id), .fallback = "true",
+     .unmatched = true, .only = MI_OUT,
+     .help = "Put the publisher's client id into the header `mqtt.client_id`."},
+    {MI_AT_ROUTE, "send_username", MI_BOOL, IN_DRAFT(route.send_username), .fallback = "true",
+     .unmatched = true, .only = MI_OUT,
+     .help = "Put the publisher's user name into the header `mqtt.username`."},
+    {MI_AT_ROUTE, "qos", MI_COUNT, IN_DRAFT(route.in_qos), .fallback = "1", .max = 2, .only = MI_IN,
+     .help = "QoS of messages that native producers wrote; what came from MQTT keeps its own."},
+    {MI_AT_ROUTE, "retain", MI_CHOICE, IN_DRAFT(route.retain), .choices = "keep|never|always",
+     .fallback = "keep", .only = MI_IN,
+     .help =
+         "Retain flag of what is delivered: as it was published (native messages: off), never, or always."},
+    {MI_AT_ROUTE, "max_age", MI_TIME, IN_DRAFT(route.max_age_us), .unit_ns = 1000, .min = MS(1),
+     .max = DAYS(36500), .only = MI_IN, .absent = "any age",
+     .help = "Messages that are older are skipped (counted)."},
+    {MI_AT_ROUTE, "start", MI_CHOICE, IN_DRAFT(route.start), .choices = "latest|earliest",
+     .fallback = "latest", .only = MI_IN,
+     .help = "Where reading begins the first time, when there is no position yet."},
+
+    {MI_AT_CREATE, "partitions", MI_COUNT, IN_DRAFT(route.create_partitions), .fallback = "1", .min = 1,
+     .max = 1000,
+     .help = "Partitions of a topic that is made. Also what is assumed where Iggy does not let the bridge "
+             "read a topic's details."},
+    {MI_AT_CREATE, "durable", MI_BOOL, IN_DRAFT(route.durable), .fallback = "true",
+     .help = "The server answers only when a message is on its disk. Otherwise Iggy may lose the newest "
+             "messages in a crash, and the bridge sends them again from what `journal.keep` holds."},
+    {MI_AT_CREATE, "max_targets", MI_COUNT, IN_DRAFT(route.max_targets), .fallback = "100", .min = 1,
+     .max = 100000, .help = "Most different (stream, topic) pairs that one route with templates may make."},
+    {MI_AT_CREATE, "message_expiry", MI_TIME, IN_DRAFT(route.message_expiry_us), .unit_ns = 1000,
+     .min = SECONDS(1), .max = DAYS(36500), .word = "never", .absent = "the server's default",
+     .help = "How long Iggy keeps the messages of a topic that is made; `never`: they do not expire."},
+
+    {MI_AT_DEAD_LETTER, "stream", MI_TEXT, IN_CONFIG(dead_letter_stream), .min = 1, .max = MI_MAX_IGGY_NAME,
+     .absent = "a file beside the journal", .help = "Stream of the dead letters; goes with `topic`."},
+    {MI_AT_DEAD_LETTER, "topic", MI_TEXT, IN_CONFIG(dead_letter_topic), .min = 1, .max = MI_MAX_IGGY_NAME,
+     .absent = "a file beside the journal", .help = "Topic of the dead letters; goes with `stream`."},
+    {MI_AT_DEAD_LETTER, "max_file_size", MI_SIZE, IN_CONFIG(dead_letter_file_max), .fallback = "64MB",
+     .min = 4096, .max = 1ull << 40,
+     .help = "Most bytes of the file of dead letters, which takes what Iggy does not. A full one holds the "
+             "route; nothing is dropped."},
+
+    {MI_AT_STATUS, "listen", MI_ADDRESS, IN_CONFIG(status_address), .fixed = true, .absent = "off",
+     .help = "`HOST:PORT` of the listener for `/metrics`, `/health`, `/ready` and `/status.json`, on a "
+             "loopback address (`127.0.0.1:9465`, `[::1]:9465`). Port 0 takes any free one. A port that is "
+             "taken is a warning."},
+
+    {MI_AT_BROKER, "wake_signal", MI_COUNT, IN_CONFIG(wake_signal_offset), .fallback = "5", .min = 1,
+     .max = 29, .fixed = true,
+     .help = "The broker's main thread is woken by the real-time signal SIGRTMIN + this number; change it "
+             "when another plugin uses the same."},
+
+    {MI_AT_LIMITS, "max_requests", MI_COUNT, IN_CONFIG(max_requests), .fallback = "24", .min = 1,
+     .max = MI_MAX_REQUESTS,
+     .help = "Requests to Iggy at the same time; the server refuses the 33rd of a login."},
+    {MI_AT_LIMITS, "max_batch_messages", MI_COUNT, IN_CONFIG(max_batch_messages), .fallback = "1000",
+     .min = 1, .max = MI_MAX_BATCH_MESSAGES, .help = "Messages of one produce request."},
+    {MI_AT_LIMITS, "max_batch_bytes", MI_SIZE, IN_CONFIG(max_batch_bytes), .fallback = "1900KB", .min = 65536,
+     .max = MI_MAX_BATCH_BYTES,
+     .help = "Bytes of one produce request as sent; the server refuses more than 2 MB. A message of its own "
+             "may not be larger either: about 1.4 MB of payload."},
+    {MI_AT_LIMITS, "retry_min", MI_TIME, IN_CONFIG(retry_min_ns), .unit_ns = 1, .fallback = "100ms",
+     .min = MS(1), .max = SECONDS(600),
+     .help = "First pause before a request is sent again; it doubles, with jitter."},
+    {MI_AT_LIMITS, "retry_max", MI_TIME, IN_CONFIG(retry_max_ns), .unit_ns = 1, .fallback = "10s",
+     .min = MS(1), .max = SECONDS(3600), .help = "Longest pause before a request is sent again."},
+    {MI_AT_LIMITS, "stop_timeout", MI_TIME, IN_CONFIG(stop_timeout_ns), .unit_ns = 1, .fallback = "5s",
+     .max = SECONDS(600),
+     .help = "How long a stopping broker waits for requests that are under way. What does not get through "
+             "stays in the journal."},
+    {MI_AT_LIMITS, "max_poll_bytes", MI_SIZE, IN_CONFIG(max_poll_bytes), .fallback = "4MB", .min = 65536,
+     .max = 256000000,
+     .help = "Bytes of one poll answer from Iggy. A single message beyond it is skipped (counted)."},
+    {MI_AT_LIMITS, "inbox_messages", MI_COUNT, IN_CONFIG(inbox_messages), .fallback = "10000", .min = 1,
+     .max = 1000000, .fixed = true,
+     .help = "Messages from Iggy that wait for the broker; polling pauses when that many do. Their bytes are "
+             "bounded by twice `max_poll_bytes`."},
+    {MI_AT_LIMITS, "inject_per_tick", MI_COUNT, IN_CONFIG(inject_per_tick), .fallback = "200", .min = 1,
+     .max = 100000,
+     .help = "Messages from Iggy that the broker takes in one turn of its loop, before it serves its clients "
+             "again."},
+    {MI_AT_LIMITS, "topic_cache", MI_COUNT, IN_CONFIG(topic_cache), .fallback = "10000", .max = 10000000,
+     .help = "MQTT topics whose route is remembered; 0 for none."},
+};
+const size_t mi_option_count = sizeof mi_options / sizeof *mi_options;
+_Static_assert(sizeof mi_options / sizeof *mi_options <= MI_MAX_OPTIONS, "given[] of build.h is too short");
