@@ -2,8 +2,8 @@
  * entry: the bytes of one header entry, unchecked; private to headers.c and to the encoder, for whom it is
  * the hot path.
  */
-#ifndef MI_ENTRY_H
-#define MI_ENTRY_H
+#ifndef MI_MESSAGE_ENTRY_H
+#define MI_MESSAGE_ENTRY_H
 
 #include <string.h>
 

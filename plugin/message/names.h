@@ -1,8 +1,8 @@
 /*
  * names: the keys of the envelope's headers; private to encoder and decoder.
  */
-#ifndef MI_NAMES_H
-#define MI_NAMES_H
+#ifndef MI_MESSAGE_NAMES_H
+#define MI_MESSAGE_NAMES_H
 
 #include "base/bytes.h"
 

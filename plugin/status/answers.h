@@ -1,8 +1,8 @@
 /*
  * answers: what stands at each path; private to this folder. Pure: no HTTP library.
  */
-#ifndef MI_ANSWERS_H
-#define MI_ANSWERS_H
+#ifndef MI_STATUS_ANSWERS_H
+#define MI_STATUS_ANSWERS_H
 
 #include "status/listener.h"
 
