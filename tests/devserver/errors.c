@@ -1,0 +1,68 @@
+/*
+ * errors: the table. Reasons carry no arguments; a real 0.9 leaves holes there, too.
+ */
+#include "errors.h"
+
+static const struct dev_error table[DEV_ERROR_NAMES] = {
+    [DEV_INVALID_COMMAND] = {400, 3, "invalid_command", "Invalid command", 0},
+    [DEV_INVALID_IDENTIFIER] = {400, 6, "invalid_identifier", "Invalid identifier", 0},
+    [DEV_RESOURCE_NOT_FOUND] = {404, 20, "resource_not_found", "Resource with key:  was not found.", 0},
+    [DEV_UNAUTHENTICATED] = {401, 40, "unauthenticated", "Unauthenticated", 0},
+    [DEV_UNAUTHORIZED] = {403, 41, "unauthorized", "Unauthorized", 0},
+    [DEV_INVALID_CREDENTIALS] = {400, 42, "invalid_credentials", "Invalid credentials", 0},
+    [DEV_INVALID_USERNAME] = {400, 43, "invalid_username", "Invalid username", 0},
+    [DEV_INVALID_PASSWORD] = {400, 44, "invalid_password", "Invalid password", 0},
+    [DEV_USER_ALREADY_EXISTS] = {400, 46, "user_already_exists", "User already exists", "username"},
+    [DEV_CANNOT_DELETE_USER] = {400, 48, "cannot_delete_user", "Cannot delete user with ID: 0", 0},
+    [DEV_CANNOT_CHANGE_PERMISSIONS] = {400, 49, "cannot_change_permissions",
+                                       "Cannot change permissions for user with ID: 0", 0},
+    [DEV_INVALID_TOKEN_NAME] = {400, 50, "invalid_personal_access_token_name",
+                                "Invalid personal access token name", 0},
+    [DEV_TOKEN_ALREADY_EXISTS] = {400, 51, "personal_access_token_already_exists",
+                                  "Personal access token already exists", "name"},
+    [DEV_TOO_MANY_TOKENS] = {400, 52, "personal_access_tokens_limit_reached",
+                             "Personal access tokens limit reached", 0},
+    [DEV_INVALID_PERSONAL_TOKEN] = {401, 53, "invalid_personal_access_token", "Invalid personal access token",
+                                    0},
+    [DEV_NOT_COMMITTED] = {503, 57, "transient_not_committed", "Transient: not committed", 0},
+    [DEV_NOT_ACCEPTED] = {503, 58, "transient_not_accepted", "Transient: not accepted", 0},
+    [DEV_ACCESS_TOKEN_MISSING] = {401, 77, "access_token_missing", "Access token is missing", 0},
+    [DEV_INVALID_ACCESS_TOKEN] = {401, 78, "invalid_access_token", "Invalid access token", 0},
+    [DEV_STREAM_NOT_FOUND] = {404, 1009, "stream_id_not_found", "Stream was not found.", "stream_id"},
+    [DEV_STREAM_EXISTS] = {400, 1012, "stream_name_already_exists", "Stream with name:  already exists.",
+                           "name"},
+    [DEV_INVALID_STREAM_NAME] = {400, 1013, "invalid_stream_name", "Invalid stream name", "name"},
+    [DEV_INVALID_TOPIC_SIZE] = {400, 1019, "invalid_topic_size",
+                                "Max topic size cannot be lower than segment size.", 0},
+    [DEV_TOPIC_NOT_FOUND] = {404, 2010, "topic_id_not_found", "Topic was not found.", "topic_id"},
+    [DEV_TOPIC_EXISTS] = {400, 2013, "topic_name_already_exists", "Topic with name:  already exists.",
+                          "name"},
+    [DEV_INVALID_TOPIC_NAME] = {400, 2014, "invalid_topic_name", "Invalid topic name", "name"},
+    [DEV_TOO_MANY_PARTITIONS] = {400, 2015, "too_many_partitions", "Too many partitions", 0},
+    [DEV_INVALID_PARTITIONS_COUNT] = {400, 2019, "invalid_partitions_count", "Invalid partitions count", 0},
+    [DEV_PARTITION_NOT_FOUND] = {404, 3007, "partition_not_found", "Partition was not found.",
+                                 "partition_id"},
+    [DEV_OFFSET_NOT_FOUND] = {404, 3021, "consumer_offset_not_found", "Consumer offset was not found.", 0},
+    [DEV_INVALID_MESSAGES_COUNT] = {400, 4009, "invalid_messages_count", "Invalid messages count", 0},
+    [DEV_TOO_BIG_PAYLOAD] = {400, 4022, "too_big_message_payload", "Too big message payload", 0},
+    [DEV_INVALID_KEY_LENGTH] = {400, 4028, "invalid_key_value_length", "Invalid key value length", 0},
+    [DEV_UNSUPPORTED_OPTION] = {400, 4041, "unsupported_option_key", "Unsupported option key", 0},
+    [DEV_INVALID_OPTION] = {400, 4042, "invalid_option_value", "Invalid option value", 0},
+    [DEV_INVALID_OFFSET] = {400, 4100, "invalid_offset", "Invalid offset: 0", "offset"},
+    [DEV_GROUP_NOT_FOUND] = {404, 5000, "consumer_group_id_not_found", "Consumer group was not found.", 0},
+    [DEV_GROUP_EXISTS] = {400, 5004, "consumer_group_name_already_exists", "Consumer group already exists.",
+                          "name"},
+    [DEV_INVALID_GROUP_NAME] = {400, 5005, "invalid_consumer_group_name", "Invalid consumer group name", 0},
+    [DEV_TOO_MANY_OFFSETS] = {400, 3024, "too_many_consumer_offsets", "Too many consumer offsets", 0},
+    [DEV_NOT_FOUND] = {404, 404, "not_found", "Resource not found", 0},
+    [DEV_TOO_MANY_WRITES] = {429, 429, "too_many_in_flight_writes", "Too many in-flight writes", 0},
+    [DEV_SERVER_BUSY] = {503, 503, "server_busy", "Server busy", 0},
+    [DEV_PRODUCE_TIMEOUT] = {504, 504, "produce_timeout", "Produce timed out", 0},
+    [DEV_OFFSET_TIMEOUT] = {504, 504, "offset_write_timeout", "Offset write timed out", 0},
+    [DEV_READ_TIMEOUT] = {504, 504, "partition_read_timeout", "Partition read timed out", 0},
+};
+
+const struct dev_error *dev_error(enum dev_error_name name)
+{
+    return &table[name];
+}
