@@ -3,7 +3,6 @@
 #include "config/files.h"
 #include "config/json_text.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -82,11 +81,10 @@ static void read_object(struct mi_build *b, enum mi_place place, const cJSON *ob
 /* Exact whole numbers up to 2^53; cJSON keeps numbers as double. */
 static bool whole_number(const cJSON *value, uint64_t *number)
 {
-    if (!cJSON_IsNumber(value) || value->valuedouble < 0 || value->valuedouble > 9007199254740992.0 ||
-        floor(value->valuedouble) != value->valuedouble)
+    if (!cJSON_IsNumber(value) || !(value->valuedouble >= 0 && value->valuedouble <= 9007199254740992.0))
         return false;
     *number = (uint64_t)value->valuedouble;
-    return true;
+    return (double)*number == value->valuedouble;
 }
 
 static void read_member(struct mi_build *b, const struct mi_option *o, const cJSON *value, const char *where,

@@ -19,6 +19,7 @@ static char dir[200];
 static char *out, *err; /* of the last run */
 
 /* Runs the tool in the folder; returns its exit code. */
+static int run(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static int run(const char *format, ...)
 {
     char arguments[1000], command[1800], path[300];
