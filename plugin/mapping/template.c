@@ -10,6 +10,7 @@
 
 struct reader {
     struct mi_template *t;
+    const char *source; /* the text as given, which outlives the template while a rule is compiled */
     enum mi_template_use use;
     struct mi_names *names;
     char *to; /* where the next literal byte goes */
@@ -41,7 +42,7 @@ int mi_template_parse(struct mi_template *t, const char *text, enum mi_template_
     t->topic_only = true;
     t->pieces = calloc(MI_MAX_PIECES, sizeof *t->pieces);
     t->storage = malloc(whole.len * 2 + 1);
-    struct reader r = {t, use, names, t->storage ? t->storage + whole.len : NULL, err};
+    struct reader r = {t, text, use, names, t->storage ? t->storage + whole.len : NULL, err};
     int rc = t->pieces && t->storage ? 0 : mi_error_set(err, "memory is out");
     if (rc == 0) {
         memcpy(t->storage, text, whole.len);
@@ -231,7 +232,8 @@ static int declare(struct reader *r, struct mi_span name)
     struct mi_names *names = r->names;
     if (names->count == MI_MAX_CAPTURES)
         return mi_error_set(r->err, "more than %d names; use fewer", MI_MAX_CAPTURES);
-    names->name[names->count] = name;
+    size_t at = (size_t)((const char *)name.data - r->t->storage);
+    names->name[names->count] = (struct mi_span){(const uint8_t *)r->source + at, name.len};
     names->one_level[names->count++] = true;
     return 0;
 }

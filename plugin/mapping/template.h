@@ -52,7 +52,8 @@ struct mi_names {
 
 enum mi_template_use { MI_USE_TARGET, MI_USE_KEY, MI_USE_NATIVE };
 
-/* Fills t; -1 with a sentence in err. Marks the names that a target shows. */
+/* Fills t; -1 with a sentence in err. Marks the names that a target shows;
+ * names that it makes (open) are views of text. */
 int mi_template_parse(struct mi_template *t, const char *text, enum mi_template_use use,
                       struct mi_names *names, struct mi_error *err);
 void mi_template_fini(struct mi_template *t);

@@ -55,6 +55,16 @@ static void one_rule_that_is_wrong(void)
             "use a name");
 }
 
+/* A name that a refused stream would have made is still a name for the topic's check. */
+static void a_refused_stream_leaves_its_names(void)
+{
+    struct mi_rule_spec rule =
+        SPEC(.name = "r", .direction = MI_IN, .stream = "{x}", .topic = "t_{x}", .mqtt_topic = "a/{x}");
+    CU_ASSERT_PTR_NULL(map_of(&rule, 1, 0, &said));
+    CU_ASSERT_EQUAL(said.count, 1);
+    CU_ASSERT_TRUE(complained(&said, MI_REFUSED, 0, "stream", "no fixed character"));
+}
+
 static void every_refusal_is_reported(void)
 {
     const struct mi_rule_spec rules[] = {
@@ -169,6 +179,7 @@ static void no_rules_match_nothing(void)
 
 static CU_TestInfo tests[] = {
     {"one rule that is wrong", one_rule_that_is_wrong},
+    {"a refused stream leaves its names", a_refused_stream_leaves_its_names},
     {"every refusal is reported", every_refusal_is_reported},
     {"more rules than the limit", more_rules_than_the_limit},
     {"sixteen that go on leave nothing for the next", sixteen_that_go_on_leave_nothing_for_the_next},

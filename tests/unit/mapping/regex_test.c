@@ -169,7 +169,7 @@ static void the_worst_patterns_end_soon(void)
 static void limits_leave_room_for_sane_patterns(void)
 {
     static const char *const patterns[] = {"(.*)/([^/]+)", "(?:[^/]+/)*([^/]+)", "[^/]+(/[^/]+)+",
-                                           "(?:a+|/)*"};
+                                           "(?:[a-z]+/?)*"};
     static char topic[65536];
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
         struct mi_span c[MI_MAX_CAPTURES];
