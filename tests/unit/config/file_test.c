@@ -179,6 +179,8 @@ static void wrong_types_and_values_are_refused(void)
         {"\"limits\": { \"max_requests\": \"5\" }", "limits.max_requests", "without quotes"},
         {"\"limits\": { \"topic_cache\": 1e300 }", "limits.topic_cache", "whole number"},
         {"\"status\": { \"listen\": \"0.0.0.0:9465\" }", "status.listen", "not a loopback address"},
+        {"\"status\": { \"listen\": \"192.168.1.1:9465\" }", "status.listen", "not a loopback address"},
+        {"\"status\": { \"listen\": \"[2001:db8::1]:9465\" }", "status.listen", "not a loopback address"},
         {"\"status\": { \"listen\": \"127.0.0.1\" }", "status.listen", "with a port"},
         {"\"status\": { \"listen\": \"127.0.0.1:70000\" }", "status.listen", "with a port"},
         {"\"status\": { \"listen\": \":9465\" }", "status.listen", "not a loopback address"},
