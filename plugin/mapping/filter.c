@@ -53,6 +53,9 @@ static int check_text(struct mi_span text, struct mi_error *err)
         return mi_error_set(err, "the filter has %zu bytes; MQTT allows %d", text.len, MI_MAX_MQTT_STRING);
     if (!mi_utf8_valid(text))
         return mi_error_set(err, "the filter is not UTF-8; save the file as UTF-8");
+    if (mi_has_control(text))
+        return mi_error_set(
+            err, "the filter has a control character, which Mosquitto allows in no topic; take it out");
     if (text.len >= 7 && memcmp(text.data, "$share/", 7) == 0)
         return mi_error_set(err, "a route is no shared subscription; leave out \"$share/\" and the group");
     return 0;

@@ -81,13 +81,16 @@ bool mi_topic_safe(struct mi_span topic)
 /* No wildcard, no control character, and UTF-8. */
 static bool plain(struct mi_span text)
 {
+    return text.len > 0 && !memchr(text.data, '+', text.len) && !memchr(text.data, '#', text.len) &&
+           !mi_has_control(text) && mi_utf8_valid(text);
+}
+
+bool mi_has_control(struct mi_span text)
+{
     for (size_t i = 0; i < text.len; i++) {
         uint8_t c = text.data[i];
-        if (c < 0x20 || c == 0x7f || c == '+' || c == '#')
-            return false;
-        /* U+0080 to U+009F: controls too, and Mosquitto refuses topics with them. */
-        if (c == 0xc2 && i + 1 < text.len && text.data[i + 1] < 0xa0)
-            return false;
+        if (c < 0x20 || c == 0x7f || (c == 0xc2 && i + 1 < text.len && text.data[i + 1] < 0xa0))
+            return true;
     }
-    return mi_utf8_valid(text);
+    return false;
 }

@@ -21,6 +21,9 @@ enum mi_name_fault mi_name_check(struct mi_span name);
 /* Well-formed UTF-8 (no surrogates, no overlong forms) without NUL. */
 bool mi_utf8_valid(struct mi_span text);
 
+/* Has it a control character (U+0000 to U+001F, U+007F to U+009F)? Mosquitto allows none in a topic. */
+bool mi_has_control(struct mi_span text);
+
 /* May this text be put into an MQTT topic as one level: not empty, no '/', '+', '#', NUL or control
  * character? */
 bool mi_level_safe(struct mi_span text);

@@ -294,18 +294,14 @@ static int check_native(const struct mi_template *t, struct mi_error *err)
         if (i == 0 && text.data[0] == '$')
             return mi_error_set(err,
                                 "nothing is injected into topics that begin with $; choose another topic");
-        for (size_t k = 0; k < text.len; k++) {
-            struct mi_span rest = {text.data + k, text.len - k};
-            size_t n = rest.data[0] == 0xc2 && rest.len > 1 ? 2 : 1;
-            if (rest.data[0] < 0x80 && rest.data[0] != '/' && !mi_level_safe((struct mi_span){rest.data, 1}))
-                return mi_error_set(
-                    err,
-                    "mqtt_topic has a wildcard or a control character at byte %zu of \"%.*s\"; it "
-                    "is a topic, not a filter: use {header:NAME} or {partition}",
-                    k, TEXT(text));
-            if (n == 2 && !mi_level_safe((struct mi_span){rest.data, 2}))
-                return mi_error_set(err, "mqtt_topic has a control character; leave it out");
-        }
+        if (mi_has_control(text))
+            return mi_error_set(
+                err, "mqtt_topic has a control character, which Mosquitto allows in no topic; take it out");
+        if (memchr(text.data, '+', text.len) || memchr(text.data, '#', text.len))
+            return mi_error_set(err,
+                                "mqtt_topic has a wildcard in \"%.*s\", but it is a topic, not a filter; use "
+                                "{header:NAME} or {partition}",
+                                TEXT(text));
     }
     return 0;
 }

@@ -90,6 +90,7 @@ static void refusals_say_how_to_mend(void)
     refused("a/{topic}", "another name");
     refused("$share/g/a", "$share");
     refused("a/\xff", "UTF-8");
+    refused("a/\t", "control character");
     char many[256] = "+";
     for (int i = 0; i < MI_MAX_CAPTURES; i++)
         strcat(many, "/+");
