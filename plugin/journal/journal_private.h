@@ -22,9 +22,10 @@
 #define MI_GATHER_NS (2 * MI_NS_PER_MS)    /* gathered QoS 0 records are written after this at the latest */
 #define MI_DISK_RETRY_NS (1 * MI_NS_PER_S) /* between tries to write again after a failure */
 #define MI_DISK_LOG_NS (30 * MI_NS_PER_S)  /* between log lines of one cause */
-#define MI_MAX_APPEND_BYTES (UINT32_MAX - (16u << 20)) /* of one append: offsets in a segment have 32 bits \
-                                                        */
-#define MI_QUARANTINE_BYTES (16ull << 20)              /* of the file that keeps damaged bytes */
+#define MI_MAX_APPEND_BYTES                                                                   \
+    (UINT32_MAX - (16u << 20))            /* of one append: offsets in a segment have 32 bits \
+                                           */
+#define MI_QUARANTINE_BYTES (16ull << 20) /* of the file that keeps damaged bytes */
 
 enum {
     MI_GATHER_RECORDS = MI_QOS0_GATHER_BYTES / MI_RECORD_HEAD + 1,
