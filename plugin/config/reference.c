@@ -68,7 +68,10 @@ static const char rules[] =
     "- **File names** that do not begin with `/` count from the folder of the configuration file.\n"
     "- **Secrets** stand in files of their own, which others must not be able to read or write. The broker "
     "reads them as the "
-    "user that it runs as: `root:mosquitto` with mode 0640 is a good choice.\n"
+    "user that it runs as: `root:mosquitto` with mode 0640 is a good choice. Kubernetes and Docker make "
+    "secrets readable for all unless they are told otherwise (`defaultMode: 0440` with `fsGroup`, `mode: "
+    "0440` with "
+    "`gid`).\n"
     "- **Reload** says whether SIGHUP can change a key. Where it cannot, the reload logs that the old value "
     "stays in force.\n";
 
