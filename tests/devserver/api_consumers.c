@@ -75,10 +75,7 @@ static bool read_consumer(struct dev_request *r, const cJSON *body, uint32_t *co
 
 static void store_offset(struct dev_request *r, struct dev_partition *p, uint32_t consumer, uint64_t offset)
 {
-    /* An empty partition has no offset to store, but 0.8 takes 0: measured. */
-    bool beyond = r->server->store.personality == DEV_0_8 ? offset > dev_log_tail(&p->log)
-                                                          : offset >= p->log.next_offset;
-    if (beyond)
+    if (offset >= p->log.next_offset)
         dev_reply_error(r, DEV_INVALID_OFFSET);
     else if (r->server->store.personality != DEV_0_8 && p->offset_count >= MAX_OFFSETS &&
              !dev_offset_find(p, consumer))

@@ -28,6 +28,8 @@ void dev_login(struct dev_request *r)
         struct dev_user *user = dev_user_named(&r->server->users, name);
         if (user && user->active && strcmp(user->password, password) == 0)
             reply_identity(r, user);
+        else if (user && !user->active && r->server->store.personality == DEV_0_8)
+            dev_reply_error(r, DEV_USER_INACTIVE);
         else
             dev_reply_error(r, DEV_INVALID_CREDENTIALS);
     }

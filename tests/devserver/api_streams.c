@@ -28,7 +28,7 @@ static void append_stream(struct mi_buf *out, const struct dev_store *store, con
             if (!first)
                 mi_buf_add_byte(out, ',');
             first = false;
-            dev_append_topic(out, store, t, false);
+            dev_append_topic(out, store, t, DEV_LISTED);
         }
         mi_buf_add_byte(out, ']');
     }
@@ -57,16 +57,22 @@ static bool read_name(struct dev_request *r, cJSON **body, const char **name)
     return *body && dev_member_string(r, *body, "name", true, name);
 }
 
-static bool name_usable(struct dev_request *r, const char *name, const struct dev_stream *own)
+/* Iggy checks the length before it asks for the right. */
+static bool name_valid(struct dev_request *r, const char *name)
 {
     size_t len = strlen(name);
-    struct dev_stream *other = dev_stream_named(&r->server->store, name);
-    if (len < 1 || len > 255)
-        dev_reply_error(r, DEV_INVALID_STREAM_NAME);
-    else if (other && other != own)
-        dev_reply_error(r, DEV_STREAM_EXISTS);
-    else
+    if (len >= 1 && len <= 255)
         return true;
+    dev_reply_error(r, DEV_INVALID_STREAM_NAME);
+    return false;
+}
+
+static bool name_free(struct dev_request *r, const char *name, const struct dev_stream *own)
+{
+    const struct dev_stream *other = dev_stream_named(&r->server->store, name);
+    if (!other || other == own)
+        return true;
+    dev_reply_error(r, DEV_STREAM_EXISTS);
     return false;
 }
 
@@ -74,8 +80,8 @@ void dev_create_stream(struct dev_request *r)
 {
     cJSON *body;
     const char *name;
-    if (read_name(r, &body, &name) && dev_allowed(r, dev_need_create_stream, NULL, NULL) &&
-        name_usable(r, name, NULL)) {
+    if (read_name(r, &body, &name) && name_valid(r, name) &&
+        dev_allowed(r, dev_need_create_stream, NULL, NULL) && name_free(r, name, NULL)) {
         struct dev_stream *s = dev_stream_create(&r->server->store, name);
         if (s)
             append_stream(dev_reply_json(r, 200), &r->server->store, s, true);
@@ -101,10 +107,11 @@ void dev_update_stream(struct dev_request *r)
     cJSON *body;
     const char *name;
     struct dev_stream *s;
-    if (read_name(r, &body, &name) && dev_target(r, dev_need_manage_stream, &s, NULL)) {
+    if (read_name(r, &body, &name) && name_valid(r, name) &&
+        dev_target(r, dev_need_manage_stream, &s, NULL)) {
         if (!s)
             dev_reply_error(r, DEV_STREAM_NOT_FOUND);
-        else if (name_usable(r, name, s) && dev_set_name(&s->name, name)) {
+        else if (name_free(r, name, s) && dev_set_name(&s->name, name)) {
             r->server->store.dirty = true;
             dev_reply_empty(r, 204);
         }

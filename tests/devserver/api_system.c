@@ -129,7 +129,8 @@ void dev_snapshot(struct dev_request *r)
 {
     static const uint8_t empty_zip[22] = {'P', 'K', 5, 6};
     cJSON *body = dev_body(r);
-    if (body && dev_allowed(r, dev_need_read_servers, NULL, NULL)) {
+    bool open = r->server->store.personality == DEV_0_8; /* it asks for no right: measured */
+    if (body && (open || dev_allowed(r, dev_need_read_servers, NULL, NULL))) {
         mi_buf_add(dev_reply_json(r, 200), empty_zip, sizeof empty_zip);
         r->out_type = "application/zip";
     }

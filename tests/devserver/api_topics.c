@@ -19,11 +19,12 @@ static bool read_compression(struct dev_request *r, const cJSON *body, bool requ
 static bool read_option_number(struct dev_request *r, const cJSON *body, const char *name, bool required,
                                enum dev_option option, struct topic_body *out);
 static bool read_options_object(struct dev_request *r, const cJSON *body, struct topic_body *out);
-static bool topic_usable(struct dev_request *r, const struct dev_stream *stream, struct topic_body *in,
-                         const struct dev_topic *own);
+static bool topic_valid(struct dev_request *r, struct topic_body *in);
+static bool topic_free(struct dev_request *r, const struct dev_stream *stream, const struct topic_body *in,
+                       const struct dev_topic *own);
 
 void dev_append_topic(struct mi_buf *out, const struct dev_store *store, const struct dev_topic *topic,
-                      bool details)
+                      enum dev_view view)
 {
     mi_buf_addf(out, "{\"id\":%u,\"created_at\":%llu,\"name\":", topic->id,
                 (unsigned long long)topic->created_at);
@@ -37,13 +38,15 @@ void dev_append_topic(struct mi_buf *out, const struct dev_store *store, const s
                 store->personality == DEV_0_8 ? ",\"replication_factor\":1" : "");
     mi_buf_addf(out, ",\"messages_count\":%llu,\"partitions_count\":%u",
                 (unsigned long long)dev_topic_messages(topic), topic->partition_count);
+    bool unborn = view == DEV_CREATED && store->personality != DEV_0_8; /* as measured */
+    bool details = view != DEV_LISTED;
     if (details)
         mi_buf_add_text(out, ",\"partitions\":[");
     for (uint32_t i = 0; details && i < topic->partition_count; i++) {
         const struct dev_partition *p = topic->partitions[i];
         mi_buf_addf(out, "%s{\"id\":%u,\"created_at\":%llu,\"segments_count\":%zu,\"current_offset\":%llu,",
-                    i ? "," : "", i, (unsigned long long)p->created_at, dev_log_segments(&p->log),
-                    (unsigned long long)dev_log_tail(&p->log));
+                    i ? "," : "", i, (unsigned long long)p->created_at,
+                    unborn ? 0 : dev_log_segments(&p->log), (unsigned long long)dev_log_tail(&p->log));
         dev_append_size(out, "size", p->log.bytes);
         mi_buf_addf(out, ",\"messages_count\":%llu", (unsigned long long)dev_log_messages(&p->log));
         if (store->personality == DEV_0_10)
@@ -75,7 +78,7 @@ void dev_list_topics(struct dev_request *r)
     for (uint32_t i = 0; s && (t = dev_slab_next(&s->topics, &i)); i++) {
         if (out->len > 1)
             mi_buf_add_byte(out, ',');
-        dev_append_topic(out, &r->server->store, t, false);
+        dev_append_topic(out, &r->server->store, t, DEV_LISTED);
     }
     mi_buf_add_byte(out, ']');
 }
@@ -87,7 +90,7 @@ void dev_get_topic(struct dev_request *r)
     if (!dev_target(r, dev_need_read_topic, &s, &t))
         return;
     if (t)
-        dev_append_topic(dev_reply_json(r, 200), &r->server->store, t, true);
+        dev_append_topic(dev_reply_json(r, 200), &r->server->store, t, DEV_DETAILS);
     else
         dev_reply_error(r, DEV_NOT_FOUND);
 }
@@ -97,16 +100,18 @@ void dev_create_topic(struct dev_request *r)
     cJSON *body = dev_body(r);
     struct topic_body in;
     struct dev_stream *s;
-    if (body && read_topic_body(r, body, true, &in) && dev_target(r, dev_need_create_topic, &s, NULL)) {
-        if (!topic_usable(r, s, &in, NULL)) {
+    if (body && read_topic_body(r, body, true, &in) && topic_valid(r, &in) &&
+        dev_target(r, dev_need_create_topic, &s, NULL)) {
+        if (!topic_free(r, s, &in, NULL)) {
             /* answered */
         } else if (!s) {
-            dev_reply_error(r, DEV_STREAM_NOT_FOUND);
+            dev_reply_error(r,
+                            r->server->store.personality == DEV_0_8 ? DEV_NOT_FOUND : DEV_STREAM_NOT_FOUND);
         } else {
             struct dev_topic *t = dev_topic_create(&r->server->store, s, in.name, (uint32_t)in.partitions,
                                                    in.options, in.explicit_options);
             if (t)
-                dev_append_topic(dev_reply_json(r, 200), &r->server->store, t, true);
+                dev_append_topic(dev_reply_json(r, 200), &r->server->store, t, DEV_CREATED);
             else
                 dev_reply_error(r, DEV_SERVER_BUSY);
         }
@@ -170,8 +175,8 @@ static bool read_options_object(struct dev_request *r, const cJSON *body, struct
     return fits;
 }
 
-static bool topic_usable(struct dev_request *r, const struct dev_stream *stream, struct topic_body *in,
-                         const struct dev_topic *own)
+/* Iggy checks the fields before it asks for the right. */
+static bool topic_valid(struct dev_request *r, struct topic_body *in)
 {
     size_t len = strlen(in->name);
     if (len < 1 || len > 255)
@@ -182,10 +187,18 @@ static bool topic_usable(struct dev_request *r, const struct dev_stream *stream,
         return false;
     else if (in->options[DEV_OPTION_MAX_SIZE] < in->options[DEV_OPTION_SEGMENT_SIZE])
         dev_reply_error(r, DEV_INVALID_TOPIC_SIZE);
-    else if (stream && dev_topic_named(stream, in->name) && dev_topic_named(stream, in->name) != own)
-        dev_reply_error(r, DEV_TOPIC_EXISTS);
     else
         return true;
+    return false;
+}
+
+static bool topic_free(struct dev_request *r, const struct dev_stream *stream, const struct topic_body *in,
+                       const struct dev_topic *own)
+{
+    const struct dev_topic *other = stream ? dev_topic_named(stream, in->name) : NULL;
+    if (!other || other == own)
+        return true;
+    dev_reply_error(r, DEV_TOPIC_EXISTS);
     return false;
 }
 
@@ -195,11 +208,11 @@ void dev_update_topic(struct dev_request *r)
     struct topic_body in;
     struct dev_stream *s;
     struct dev_topic *t;
-    if (body && read_topic_body(r, body, false, &in) && dev_target(r, dev_need_manage_topic, &s, &t)) {
-        in.partitions = 0;
+    if (body && read_topic_body(r, body, false, &in) && topic_valid(r, &in) &&
+        dev_target(r, dev_need_manage_topic, &s, &t)) {
         if (!t)
             dev_reply_error(r, DEV_TOPIC_NOT_FOUND);
-        else if (topic_usable(r, s, &in, t) && dev_set_name(&t->name, in.name)) {
+        else if (topic_free(r, s, &in, t) && dev_set_name(&t->name, in.name)) {
             for (int i = 0; i < DEV_OPTIONS; i++)
                 if (in.explicit_options[i])
                     t->options[i] = in.options[i];

@@ -67,16 +67,22 @@ static bool password_usable(struct dev_request *r, const char *password)
     return false;
 }
 
-static bool name_usable(struct dev_request *r, const char *name, const struct dev_user *own)
+/* Iggy checks lengths before it asks for the right. */
+static bool name_valid(struct dev_request *r, const char *name)
 {
     size_t len = strlen(name);
-    struct dev_user *other = dev_user_named(&r->server->users, name);
-    if (len < 3 || len > 50)
-        dev_reply_error(r, DEV_INVALID_USERNAME);
-    else if (other && other != own)
-        dev_reply_error(r, DEV_USER_ALREADY_EXISTS);
-    else
+    if (len >= 3 && len <= 50)
         return true;
+    dev_reply_error(r, DEV_INVALID_USERNAME);
+    return false;
+}
+
+static bool name_free(struct dev_request *r, const char *name, const struct dev_user *own)
+{
+    const struct dev_user *other = dev_user_named(&r->server->users, name);
+    if (!other || other == own)
+        return true;
+    dev_reply_error(r, DEV_USER_ALREADY_EXISTS);
     return false;
 }
 
@@ -90,8 +96,8 @@ void dev_create_user(struct dev_request *r)
         dev_member_string(r, body, "password", true, &password) && read_status(r, body, true, &active)) {
         if (!dev_permissions_parse(cJSON_GetObjectItemCaseSensitive(body, "permissions"), &permissions)) {
             bad_body(r, "permissions");
-        } else if (dev_allowed(r, dev_need_manage_users, NULL, NULL) && password_usable(r, password) &&
-                   name_usable(r, name, NULL)) {
+        } else if (name_valid(r, name) && password_usable(r, password) &&
+                   dev_allowed(r, dev_need_manage_users, NULL, NULL) && name_free(r, name, NULL)) {
             struct dev_user *u = dev_user_create(&r->server->users, name, password, active);
             if (u) {
                 u->permissions = permissions;
@@ -108,8 +114,11 @@ void dev_create_user(struct dev_request *r)
 
 void dev_get_user(struct dev_request *r)
 {
+    if (!dev_identifier_valid(r, r->args[0]))
+        return;
     struct dev_user *u = named_user(r);
-    if (u != r->user && !dev_allowed(r, dev_need_read_users, NULL, NULL))
+    bool hidden = u || r->server->store.personality != DEV_0_8; /* 0.8 says 404 even without the right */
+    if (hidden && u != r->user && !dev_allowed(r, dev_need_read_users, NULL, NULL))
         return;
     if (u)
         append_user(dev_reply_json(r, 200), r, u, true);
@@ -120,6 +129,8 @@ void dev_get_user(struct dev_request *r)
 /* The user to change, or NULL after an answer. */
 static struct dev_user *user_to_change(struct dev_request *r, bool own_allowed)
 {
+    if (!dev_identifier_valid(r, r->args[0]))
+        return NULL;
     struct dev_user *u = named_user(r);
     if (!(own_allowed && u == r->user) && !dev_allowed(r, dev_need_manage_users, NULL, NULL))
         return NULL;
@@ -136,7 +147,7 @@ void dev_update_user(struct dev_request *r)
     if (u) {
         bool active = u->active;
         if (dev_member_string(r, body, "username", false, &name) && read_status(r, body, false, &active) &&
-            (!name || (name_usable(r, name, u) && dev_set_name(&u->name, name)))) {
+            (!name || (name_valid(r, name) && name_free(r, name, u) && dev_set_name(&u->name, name)))) {
             u->active = active;
             r->server->store.dirty = true;
             dev_reply_empty(r, 204);

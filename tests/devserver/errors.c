@@ -13,6 +13,7 @@ static const struct dev_error table[DEV_ERROR_NAMES] = {
     [DEV_INVALID_USERNAME] = {400, 43, "invalid_username", "Invalid username", 0},
     [DEV_INVALID_PASSWORD] = {400, 44, "invalid_password", "Invalid password", 0},
     [DEV_USER_ALREADY_EXISTS] = {400, 46, "user_already_exists", "User already exists", "username"},
+    [DEV_USER_INACTIVE] = {400, 47, "user_inactive", "User inactive", 0},
     [DEV_CANNOT_DELETE_USER] = {400, 48, "cannot_delete_user", "Cannot delete user with ID: 0", 0},
     [DEV_CANNOT_CHANGE_PERMISSIONS] = {400, 49, "cannot_change_permissions",
                                        "Cannot change permissions for user with ID: 0", 0},

@@ -271,7 +271,9 @@ static void target_missing(struct dev_request *r, const struct dev_stream *s, co
     if (r->server->store.personality != DEV_0_8)
         dev_reply_error(r, DEV_RESOURCE_NOT_FOUND);
     else
-        dev_reply_error(r, !s ? DEV_STREAM_NOT_FOUND : !t ? DEV_TOPIC_NOT_FOUND : DEV_PARTITION_NOT_FOUND);
+        dev_reply_error(r, !s                              ? DEV_STREAM_NOT_FOUND
+                           : !t || t->partition_count == 0 ? DEV_TOPIC_NOT_FOUND
+                                                           : DEV_PARTITION_NOT_FOUND);
 }
 
 static bool store_batch(struct dev_request *r, struct dev_topic *t, struct dev_partition *partition,

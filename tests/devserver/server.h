@@ -90,9 +90,11 @@ void dev_purge_topic(struct dev_request *r);
 void dev_create_partitions(struct dev_request *r);
 void dev_delete_partitions(struct dev_request *r);
 void dev_delete_segments(struct dev_request *r);
-/* The JSON of a topic: without partitions in lists. */
+/* The JSON of a topic: without partitions in lists; in the answer of its creation, 0.9 has no segments yet.
+ */
+enum dev_view { DEV_LISTED, DEV_DETAILS, DEV_CREATED };
 void dev_append_topic(struct mi_buf *out, const struct dev_store *store, const struct dev_topic *topic,
-                      bool details);
+                      enum dev_view view);
 
 void dev_produce(struct dev_request *r);
 void dev_poll(struct dev_request *r);
