@@ -1,6 +1,6 @@
 /*
- * out: what the journal holds reaches Iggy, once and in order (design section 7). This is its face to the loop; window,
- * lanes, outcome table, targets and dead letters are in the files beside it.
+ * out: what the journal holds reaches Iggy, once and in order (design section 7). This is its face to the
+ * loop; window, lanes, outcome table, targets and dead letters are in the files beside it.
  *
  * Everything here runs on the bridge thread, driven by mi_out_step and by callbacks of the client.
  */
@@ -25,8 +25,9 @@ struct mi_out_options {
 };
 
 struct mi_out;
-/* Restores the checkpoint (window, lanes, counters), sets the journal's counts, treats every lane with pending records
- * as having an unknown outcome. A checkpoint that cannot be read is logged and counts as none. */
+/* Restores the checkpoint (window, lanes, counters), sets the journal's counts, treats every lane with
+ * pending records as having an unknown outcome. A checkpoint that cannot be read is logged and counts as
+ * none. */
 struct mi_out *mi_out_new(const struct mi_out_options *options, struct mi_error *err);
 void mi_out_free(struct mi_out *out); /* cancels its requests */
 void mi_out_set_config(struct mi_out *out, struct mi_config *config);
@@ -43,7 +44,8 @@ void mi_out_stop(struct mi_out *out);
 bool mi_out_checkpoint(struct mi_out *out, struct mi_buf *bytes, uint64_t *release_sequence);
 bool mi_out_changed(const struct mi_out *out); /* something moved since the last checkpoint */
 
-/* For on_missing: refuse. Is this target known to be missing? Called by the main thread at PUBLISH; must be cheap. */
+/* For on_missing: refuse. Is this target known to be missing? Called by the main thread at PUBLISH; must be
+ * cheap. */
 bool mi_out_target_missing(struct mi_out *out, struct mi_span stream, struct mi_span topic);
 
 /* One line per lane for /status.json. */

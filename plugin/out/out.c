@@ -1,0 +1,220 @@
+/*
+ * out: its life, one step, and its face to the loop.
+ */
+#include "out/out.h"
+
+#include <stdlib.h>
+
+#include "out/found.h"
+#include "out/memory.h"
+#include "out/out_private.h"
+
+enum { GAUGES_MS = 250, MAX_RECORD = 128 << 20 };
+
+static bool build(struct mi_out *out, const struct mi_out_options *options, struct mi_error *err);
+static void gauges(struct mi_out *out, uint64_t now);
+
+struct mi_out *mi_out_new(const struct mi_out_options *options, struct mi_error *err)
+{
+    struct mi_transport transport = mi_transport_of(options->client);
+    return mi_out_new_over(options, &transport, err);
+}
+
+struct mi_out *mi_out_new_over(const struct mi_out_options *options, const struct mi_transport *transport,
+                               struct mi_error *err)
+{
+    struct mi_out *out = calloc(1, sizeof *out);
+    if (!out) {
+        mi_error_set(err, "out of memory");
+        return NULL;
+    }
+    out->config = mi_config_hold(options->config);
+    out->transport = *transport;
+    out->journal = options->journal;
+    out->metrics = options->metrics;
+    out->clock = options->clock;
+    out->log = options->log;
+    out->start_ns = mi_now_ns(out->clock);
+    out->ready_end = &out->ready;
+    out->timed_due_ns = UINT64_MAX;
+    mi_queue_init(&out->dead_waiting);
+    mi_queue_init(&out->homeless);
+    mi_buf_init(&out->scratch, MAX_RECORD);
+    mi_buf_init(&out->dead_headers, MI_MAX_HEADER_BLOCK);
+    mi_missing_init(&out->missing, mi_random(out->clock));
+    mi_out_routes_init(&out->routes, out->metrics);
+    if (!build(out, options, err)) {
+        mi_out_free(out);
+        return NULL;
+    }
+    return out;
+}
+
+static bool build(struct mi_out *out, const struct mi_out_options *options, struct mi_error *err)
+{
+    struct mi_targets_options targets = {
+        .transport = &out->transport,
+        .clock = out->clock,
+        .log = out->log,
+        .gate = &out->gate,
+        .missing = &out->missing,
+        .routes = &out->routes,
+        .in_flight = &out->in_flight,
+        .ready = mi_out_target_ready,
+        .context = out,
+    };
+    struct mi_journal_stats stats;
+    uint64_t start = 0;
+    mi_journal_stats(out->journal, &stats);
+    out->start_sequence = stats.next_sequence;
+    out->targets = mi_targets_new(&targets);
+    out->found_ahead = mi_found_new();
+    if (!out->targets || !out->found_ahead || !mi_window_init(&out->window, 0) ||
+        !mi_out_routes_set(&out->routes, out->config)) {
+        mi_error_set(err, "out of memory");
+        return false;
+    }
+    mi_targets_set_config(out->targets, out->config);
+    if (mi_out_restore(out, options->checkpoint, &start, err) != 0)
+        return false;
+    out->window.next_sequence = start > stats.first_sequence ? start : stats.first_sequence;
+    out->cursor = mi_cursor_new(out->journal, start);
+    out->dead = mi_dead_letters_new(out->config->journal_directory, out->config->dead_letter_file_max, start);
+    if (!out->cursor || !out->dead)
+        mi_error_set(err, "out of memory");
+    return out->cursor && out->dead;
+}
+
+void mi_out_free(struct mi_out *out)
+{
+    if (!out)
+        return;
+    out->freeing = true;
+    if (out->restart.request)
+        out->transport.cancel(out->transport.context, out->restart.request);
+    for (uint32_t i = 0; i < out->lane_count; i++)
+        mi_out_lane_free(out->lanes[i]);
+    free(out->lanes);
+    for (uint32_t i = 0; i < out->spare_count; i++)
+        iggy_batch_free(out->spare[i]);
+    mi_targets_free(out->targets);
+    mi_dead_letters_free(out->dead);
+    mi_found_free(out->found_ahead);
+    mi_done_runs_fini(&out->done_before);
+    mi_cursor_free(out->cursor);
+    mi_cursor_free(out->lost_cursor);
+    mi_window_fini(&out->window);
+    mi_out_routes_fini(&out->routes);
+    mi_buf_fini(&out->scratch);
+    mi_buf_fini(&out->dead_headers);
+    mi_config_release(out->config);
+    free(out);
+}
+
+void mi_out_set_config(struct mi_out *out, struct mi_config *config)
+{
+    if (!mi_out_routes_set(&out->routes, config)) {
+        mi_log_line(out->log, MI_LOG_ERROR, "out of memory: shipping goes on with the former configuration");
+        mi_out_routes_set(&out->routes, out->config);
+        return;
+    }
+    struct mi_config *former = out->config;
+    out->config = mi_config_hold(config);
+    mi_targets_set_config(out->targets, config);
+    mi_dead_letters_set_max(out->dead, config->dead_letter_file_max);
+    for (uint32_t i = 0; i < out->lane_count; i++)
+        out->lanes[i]->byte_limit = config->max_batch_bytes;
+    mi_config_release(former);
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint32_t request_limit(const struct mi_out *out)
+{
+    if (out->stopping)
+        return 0;
+    return out->config->max_requests < MI_MAX_REQUESTS ? out->config->max_requests : MI_MAX_REQUESTS;
+}
+
+uint64_t mi_out_step(struct mi_out *out, uint64_t now)
+{
+    uint64_t due = mi_out_restart_step(out, now);
+    due = earlier(due, mi_targets_step(out->targets, now, request_limit(out)));
+    due = earlier(due, mi_out_timers(out, now));
+    bool more = mi_out_resend_step(out);
+    more |= mi_out_read_on(out, now);
+    mi_out_send(out, now);
+    due = earlier(due, mi_out_dead_step(out, now));
+    due = earlier(due, mi_out_homeless_step(out, now));
+    due = earlier(due, out->timed_due_ns);
+    if (out->paused_for)
+        due = earlier(due, out->paused_until_ns);
+    if (out->read_due_ns > now)
+        due = earlier(due, out->read_due_ns);
+    if (out->gate.closed && !out->gate.probing)
+        due = earlier(due, out->gate.due_ns);
+    if (mi_out_holds_sends(out, now))
+        due = earlier(due, out->restart.hold_until_ns);
+    gauges(out, now);
+    return more ? now : due > now ? due : now + MI_NS_PER_MS;
+}
+
+bool mi_out_idle(const struct mi_out *out)
+{
+    struct mi_journal_stats stats;
+    mi_journal_stats(out->journal, &stats);
+    return mi_window_pending(&out->window) == 0 && out->window.side_used == 0 && out->in_flight == 0 &&
+           mi_cursor_sequence(out->cursor) >= stats.next_sequence;
+}
+
+bool mi_out_quiet(const struct mi_out *out)
+{
+    return out->in_flight == 0;
+}
+
+void mi_out_stop(struct mi_out *out)
+{
+    out->stopping = true;
+}
+
+bool mi_out_changed(const struct mi_out *out)
+{
+    return out->changed;
+}
+
+bool mi_out_target_missing(struct mi_out *out, struct mi_span stream, struct mi_span topic)
+{
+    return mi_missing_has(&out->missing, stream, topic);
+}
+
+static uint64_t oldest_pending_ms(struct mi_out *out)
+{
+    struct mi_record r;
+    if (!mi_window_pending(&out->window))
+        return 0;
+    const struct mi_entry *e = mi_out_entry(out, (uint32_t)(out->window.head % MI_WINDOW_RECORDS));
+    if (mi_journal_read(out->journal, &e->ref, &out->scratch, &r, NULL) != 0)
+        return 0;
+    uint64_t wall = mi_wall_us(out->clock);
+    return wall > r.time_us ? (wall - r.time_us) / 1000 : 0;
+}
+
+static void gauges(struct mi_out *out, uint64_t now)
+{
+    if (now < out->gauges_due_ns)
+        return;
+    out->gauges_due_ns = now + GAUGES_MS * MI_NS_PER_MS;
+    uint64_t waiting = 0, held = 0;
+    for (uint32_t i = 0; i < out->lane_count; i++) {
+        waiting += out->lanes[i]->queue.count > 0;
+        held += out->lanes[i]->machine.state == MI_LANE_HELD;
+    }
+    mi_metrics_set(out->metrics, MI_G_LANES, waiting);
+    mi_metrics_set(out->metrics, MI_G_LANES_HELD, held);
+    mi_metrics_set(out->metrics, MI_G_IN_FLIGHT, out->in_flight);
+    mi_metrics_set(out->metrics, MI_G_OLDEST_PENDING_MS, oldest_pending_ms(out));
+    mi_out_mirror_counts(out);
+}
