@@ -57,11 +57,12 @@ static bool place(const struct mi_template *t, const struct mi_values *values, s
 
 void mi_rule_settle(const struct mi_buf *text, const struct mi_draft *draft, struct mi_hit *hit)
 {
-    if (draft->stream != SIZE_MAX)
+    /* Nothing but empty texts leaves text without memory. */
+    if (text->data && draft->stream != SIZE_MAX)
         hit->stream.data = text->data + draft->stream;
-    if (draft->topic != SIZE_MAX)
+    if (text->data && draft->topic != SIZE_MAX)
         hit->topic.data = text->data + draft->topic;
-    if (draft->key != SIZE_MAX)
+    if (text->data && draft->key != SIZE_MAX)
         hit->key.data = text->data + draft->key;
     hit->key_hash = hit->balanced ? 0 : XXH32(hit->key.data, hit->key.len, 0);
     if (hit->status != MI_HIT_OK)

@@ -81,6 +81,26 @@ static void balanced_has_no_key(void)
     mi_map_free(m);
 }
 
+static void a_key_of_nothing_is_empty(void)
+{
+    const struct mi_rule_spec rules[] = {
+        {.name = "k",
+         .filter = "#",
+         .direction = MI_OUT,
+         .stream = "s",
+         .topic = "t",
+         .partition_key = "{username}"},
+    };
+    struct mi_map *m = map_of(rules, 1, 8, NULL);
+    struct mi_hit hits[MI_MAX_HITS];
+    for (int i = 0; i < 2; i++) {
+        CU_ASSERT_EQUAL(match(m, "a", hits), 1);
+        CU_ASSERT_TRUE(hits[0].status == MI_HIT_OK && hits[0].key.len == 0 &&
+                       hits[0].key_hash == 0x02cc5d05u);
+    }
+    mi_map_free(m);
+}
+
 static void continue_goes_on_to_the_first_that_does_not(void)
 {
     const struct mi_rule_spec rules[] = {
@@ -399,6 +419,7 @@ static CU_TestInfo tests[] = {
     {"the example of the design", the_example_of_the_design},
     {"the key hash is xxh32", the_key_hash_is_xxh32},
     {"balanced has no key", balanced_has_no_key},
+    {"a key of nothing is empty", a_key_of_nothing_is_empty},
     {"continue goes on to the first that does not", continue_goes_on_to_the_first_that_does_not},
     {"more than the most is counted", more_than_the_most_is_counted},
     {"the cache keeps clients apart", the_cache_keeps_clients_apart},
