@@ -106,8 +106,9 @@ static void test_refused_records_never_come_back(void)
     CU_ASSERT_EQUAL(fixture_append(&f, 1, 1), MI_APPEND_OK);
     uint8_t whole[1] = {9};
     struct mi_record r = {.qos = 1, .payload = {whole, 1}};
-    f.files.error[FAULTY_SYNC] = EIO; /* written whole, then not synced */
+    f.files.error[FAULTY_SYNC] = EIO; /* written whole, not synced, and no way to take it back */
     f.files.error[FAULTY_TRUNCATE] = EIO;
+    f.files.write_budget = (int64_t)mi_record_bytes(&r);
     CU_ASSERT_EQUAL(mi_journal_append(f.j, &r, 1), MI_APPEND_FAILED);
     CU_ASSERT_EQUAL(r.sequence, 2);
     CU_ASSERT_EQUAL(lines_with(&f, "sync failed"), 1);

@@ -26,6 +26,8 @@ struct faulty_undo {
 static bool refuses(struct faulty *f, enum faulty_op op)
 {
     f->calls[op]++;
+    if (f->cut_after && --f->cut_after == 0)
+        faulty_cut(f);
     if (f->error[op])
         errno = f->error[op];
     return f->error[op] != 0;

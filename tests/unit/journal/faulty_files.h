@@ -31,6 +31,7 @@ struct faulty {
     uint64_t calls[FAULTY_OPS];
     int64_t write_budget;     /* bytes that may still be written before ENOSPC cuts a write short; -1: any */
     size_t short_write;       /* most bytes of one call; 0: any */
+    uint64_t cut_after;       /* calls until faulty_cut happens by itself; 0: never */
     bool remember;            /* keep what power loss takes back */
     int dir;                  /* of the last named operation */
     struct faulty_undo *undo; /* newest first */
