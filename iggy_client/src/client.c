@@ -43,7 +43,7 @@ struct iggy_client *iggy_client_new(const struct iggy_options *options, char *er
         return NULL;
     struct iggy_client *c = calloc(1, sizeof *c);
     struct session_events events = {.settled = on_settled, .log = on_log, .context = c};
-    struct session *session = c ? session_new(transport, &events) : NULL;
+    struct session *session = c ? session_new(transport, &mi_clock_system, &events) : NULL;
     if (!session || !session_set_credentials(session, options->username, options->password, options->token)) {
         snprintf(error, error_size, "out of memory");
         session_free(session);

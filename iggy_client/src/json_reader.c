@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define SHORT_STRING 24
+
 static bool skip_string(struct json *j);
 static bool skip_scalar(struct json *j);
 static bool unescape(struct json *j, uint8_t *start, uint8_t *end, struct mi_span *value);
@@ -20,19 +22,14 @@ bool json_fail(struct json *j)
     return false;
 }
 
-bool json_key_is(struct mi_span key, const char *name)
-{
-    return key.len == strlen(name) && memcmp(key.data, name, key.len) == 0;
-}
-
-static void skip_space(struct json *j)
+static inline void skip_space(struct json *j)
 {
     while (j->at < j->end && (*j->at == ' ' || *j->at == '\n' || *j->at == '\r' || *j->at == '\t'))
         j->at++;
 }
 
 /* The next byte that is no white space, unread; 0 at the end or after an error. */
-static int peek_byte(struct json *j)
+static inline int peek_byte(struct json *j)
 {
     if (j->failed)
         return 0;
@@ -128,26 +125,36 @@ bool json_end(struct json *j)
 /* ---- strings
  * ----------------------------------------------------------------------------------------------- */
 
-/* Leaves the reader behind the closing quote; start and end delimit what stands between. Returns whether
- * escapes occur through escaped. */
+/* The closing quote at or behind at; NULL when there is none. Most strings are short names: a few bytes are
+ * looked at one by one before memchr is worth its call. */
+static uint8_t *closing_quote(uint8_t *at, uint8_t *end, bool *escaped)
+{
+    uint8_t *soon = end - at > SHORT_STRING ? at + SHORT_STRING : end;
+    for (uint8_t *p = at; p < soon && *p != '\\'; p++)
+        if (*p == '"')
+            return p;
+    uint8_t *quote = memchr(at, '"', (size_t)(end - at));
+    *escaped = quote && memchr(at, '\\', (size_t)(quote - at)) != NULL;
+    if (!*escaped)
+        return quote;
+    for (quote = at; quote < end && *quote != '"'; quote++)
+        if (*quote == '\\')
+            quote++;
+    return quote < end ? quote : NULL;
+}
+
+/* Leaves the reader behind the closing quote; start and end delimit what stands between, escaped tells
+ * whether there is something to unescape in it. */
 static bool string_bounds(struct json *j, uint8_t **start, uint8_t **end, bool *escaped)
 {
     if (peek_byte(j) != '"')
         return json_fail(j);
+    *escaped = false;
     *start = ++j->at;
-    uint8_t *quote = memchr(j->at, '"', (size_t)(j->end - j->at));
-    if (!quote)
+    *end = closing_quote(j->at, j->end, escaped);
+    if (!*end)
         return json_fail(j);
-    *escaped = memchr(*start, '\\', (size_t)(quote - *start)) != NULL;
-    if (*escaped) {
-        for (quote = *start; quote < j->end && *quote != '"'; quote++)
-            if (*quote == '\\')
-                quote++;
-        if (quote >= j->end)
-            return json_fail(j);
-    }
-    *end = quote;
-    j->at = quote + 1;
+    j->at = *end + 1;
     return true;
 }
 

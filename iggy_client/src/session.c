@@ -1,6 +1,5 @@
 #include "session.h"
 
-#include "base/clock.h"
 #include "json_reader.h"
 #include "names.h"
 #include "result.h"
@@ -27,6 +26,7 @@ enum step {
 
 struct session {
     struct transport *transport;
+    const struct mi_clock *clock;
     struct session_events events;
     char *username, *password, *token;
 
@@ -62,12 +62,14 @@ static void log_line(const struct session *s, const char *line);
 /* ---- life
  * ------------------------------------------------------------------------------------------------------ */
 
-struct session *session_new(struct transport *transport, const struct session_events *events)
+struct session *session_new(struct transport *transport, const struct mi_clock *clock,
+                            const struct session_events *events)
 {
     struct session *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;
     s->transport = transport;
+    s->clock = clock;
     s->events = *events;
     mi_buf_init(&s->body, 65536);
     return s;
@@ -133,16 +135,11 @@ void session_reset(struct session *s)
  * ---------------------------------------------------------------------------------------------------------
  */
 
-static uint64_t now_ns(void)
-{
-    return mi_now_ns(&mi_clock_system);
-}
-
 enum session_state session_use(struct session *s)
 {
     if (s->exchange)
         return SESSION_BUSY;
-    uint64_t now = now_ns();
+    uint64_t now = mi_now_ns(s->clock);
     if (now < s->paused_until_ns)
         return SESSION_FAILED;
     if (s->url != transport_url(s->transport)) {
@@ -217,7 +214,7 @@ uint32_t session_user(const struct session *s)
 struct iggy_result session_failure(const struct session *s)
 {
     struct iggy_result failure = s->failure;
-    uint64_t now = now_ns();
+    uint64_t now = mi_now_ns(s->clock);
     if (now < s->paused_until_ns)
         failure.retry_after_ms = (uint32_t)((s->paused_until_ns - now) / MI_NS_PER_MS) + 1;
     return failure;
@@ -227,7 +224,7 @@ bool session_refused(struct session *s, uint64_t generation)
 {
     if (generation != s->generation)
         return true; /* somebody else noticed first, and for the same reason */
-    bool alive = now_ns() < s->expires_at_ns;
+    bool alive = mi_now_ns(s->clock) < s->expires_at_ns;
     if (s->valid)
         log_line(s,
                  alive ? "the server refuses a token that has not expired: it was restarted; logging in again"
@@ -245,7 +242,7 @@ void session_pause(struct session *s, const struct iggy_result *why)
     s->failure.effect = IGGY_EFFECT_NONE;
     s->failure.retry = IGGY_RETRY_LATER;
     uint32_t pause_ms = why->retry_after_ms > PAUSE_MS ? why->retry_after_ms : PAUSE_MS;
-    s->paused_until_ns = now_ns() + pause_ms * MI_NS_PER_MS;
+    s->paused_until_ns = mi_now_ns(s->clock) + pause_ms * MI_NS_PER_MS;
 }
 
 /* ---- asking
@@ -369,13 +366,13 @@ static bool read_login(struct answer *answer, struct mi_span *token, uint64_t *e
 /* The token's end on our monotonic clock. The server's wall clock and ours may disagree. */
 static bool keep_token(struct session *s, struct mi_span token, uint64_t expiry_s)
 {
-    uint64_t wall_s = mi_wall_us(&mi_clock_system) / 1000000;
+    uint64_t wall_s = mi_wall_us(s->clock) / 1000000;
     uint64_t life_s = expiry_s > wall_s ? expiry_s - wall_s : 0;
     if (life_s < SHORTEST_LIFE_S)
         life_s = SHORTEST_LIFE_S;
     if (life_s > LONGEST_LIFE_S)
         life_s = LONGEST_LIFE_S;
-    uint64_t life_ns = life_s * MI_NS_PER_S, now = now_ns();
+    uint64_t life_ns = life_s * MI_NS_PER_S, now = mi_now_ns(s->clock);
     uint64_t margin = life_ns / 10 < RENEW_BEFORE_NS ? life_ns / 10 : RENEW_BEFORE_NS;
     return set_bearer(s, token, now + life_ns, now + life_ns - margin);
 }

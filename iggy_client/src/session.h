@@ -14,6 +14,8 @@
 #ifndef IGGY_SESSION_H
 #define IGGY_SESSION_H
 
+#include "base/clock.h"
+
 #include "iggy_client.h"
 #include "transport.h"
 
@@ -32,8 +34,9 @@ struct session_events {
     void *context;
 };
 
-/* NULL when memory is out. */
-struct session *session_new(struct transport *transport, const struct session_events *events);
+/* NULL when memory is out. transport and clock outlive it. */
+struct session *session_new(struct transport *transport, const struct mi_clock *clock,
+                            const struct session_events *events);
 void session_free(struct session *s);
 
 /* Copies. False, with nothing changed, when memory is out. */

@@ -8,16 +8,22 @@ struct field {
     struct mi_span value;
 };
 
-/* Names in the order of their numbers, from 1 on (API reference 9.1). */
-static const char *const kinds[] = {"raw",    "string", "bool",    "int8",    "int16",
-                                    "int32",  "int64",  "int128",  "uint8",   "uint16",
-                                    "uint32", "uint64", "uint128", "float32", "float64"};
+#define NAME(text)                                \
+    {                                             \
+        (const uint8_t *)(text), sizeof(text) - 1 \
+    }
+/* In the order of their numbers, from 1 on (API reference 9.1). */
+static const struct mi_span kinds[] = {
+    NAME("raw"),    NAME("string"), NAME("bool"),    NAME("int8"),    NAME("int16"),
+    NAME("int32"),  NAME("int64"),  NAME("int128"),  NAME("uint8"),   NAME("uint16"),
+    NAME("uint32"), NAME("uint64"), NAME("uint128"), NAME("float32"), NAME("float64"),
+};
 
 /* A kind that a newer server has and we do not know is raw bytes to us. */
 static uint8_t kind_number(struct mi_span name)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (json_key_is(name, kinds[i]))
+        if (mi_span_equal(name, kinds[i]))
             return (uint8_t)(i + 1);
     return 1;
 }
