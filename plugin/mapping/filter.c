@@ -51,7 +51,7 @@ static int check_text(struct mi_span text, struct mi_error *err)
         return mi_error_set(err, "the filter is empty; write \"#\" for every topic");
     if (text.len > MI_MAX_MQTT_STRING)
         return mi_error_set(err, "the filter has %zu bytes; MQTT allows %d", text.len, MI_MAX_MQTT_STRING);
-    if (!mi_utf8_valid(text))
+    if (!mi_text_valid(text))
         return mi_error_set(err, "the filter is not UTF-8; save the file as UTF-8");
     if (mi_has_control(text))
         return mi_error_set(

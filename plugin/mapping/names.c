@@ -1,11 +1,11 @@
 #include "mapping/names.h"
 
 #include "base/limits.h"
+#include "base/utf8.h"
 
 #include <string.h>
 
 static bool reads_as_number(struct mi_span name);
-static size_t sequence_length(const uint8_t *p, size_t left);
 static bool plain(struct mi_span text);
 
 enum mi_name_fault mi_name_check(struct mi_span name)
@@ -16,7 +16,7 @@ enum mi_name_fault mi_name_check(struct mi_span name)
         return MI_NAME_LONG;
     if (reads_as_number(name))
         return MI_NAME_NUMBER;
-    return mi_utf8_valid(name) ? MI_NAME_GOOD : MI_NAME_BYTES;
+    return mi_text_valid(name) ? MI_NAME_GOOD : MI_NAME_BYTES;
 }
 
 static bool reads_as_number(struct mi_span name)
@@ -31,41 +31,9 @@ static bool reads_as_number(struct mi_span name)
     return true;
 }
 
-bool mi_utf8_valid(struct mi_span text)
+bool mi_text_valid(struct mi_span text)
 {
-    for (size_t i = 0; i < text.len;) {
-        size_t n = sequence_length(text.data + i, text.len - i);
-        if (n == 0)
-            return false;
-        i += n;
-    }
-    return true;
-}
-
-/* Length of the well-formed sequence at p (Unicode table 3-7), 0 when there is none. */
-static size_t sequence_length(const uint8_t *p, size_t left)
-{
-    uint8_t c = p[0], low = 0x80, high = 0xbf;
-    if (c < 0x80)
-        return c != 0;
-    size_t n = c >= 0xc2 && c <= 0xdf ? 2 : (c & 0xf0) == 0xe0 ? 3 : c >= 0xf0 && c <= 0xf4 ? 4 : 0;
-    if (n == 0 || n > left)
-        return 0;
-    if (c == 0xe0)
-        low = 0xa0;
-    else if (c == 0xed)
-        high = 0x9f;
-    else if (c == 0xf0)
-        low = 0x90;
-    else if (c == 0xf4)
-        high = 0x8f;
-    if (p[1] < low || p[1] > high)
-        return 0;
-    for (size_t i = 2; i < n; i++) {
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    return n;
+    return text.len == 0 || (!memchr(text.data, 0, text.len) && mi_utf8_valid(text));
 }
 
 bool mi_level_safe(struct mi_span text)

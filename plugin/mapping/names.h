@@ -1,8 +1,8 @@
 /*
  * names: which bytes may be an Iggy name, and which may stand for one level of an MQTT topic.
  */
-#ifndef MI_NAMES_H
-#define MI_NAMES_H
+#ifndef MI_MAPPING_NAMES_H
+#define MI_MAPPING_NAMES_H
 
 #include "base/bytes.h"
 
@@ -19,7 +19,7 @@ enum mi_name_fault {
 enum mi_name_fault mi_name_check(struct mi_span name);
 
 /* Well-formed UTF-8 (no surrogates, no overlong forms) without NUL. */
-bool mi_utf8_valid(struct mi_span text);
+bool mi_text_valid(struct mi_span text);
 
 /* Has it a control character (U+0000 to U+001F, U+007F to U+009F)? Mosquitto allows none in a topic. */
 bool mi_has_control(struct mi_span text);

@@ -34,7 +34,7 @@ int mi_template_parse(struct mi_template *t, const char *text, enum mi_template_
 {
     struct mi_span whole = mi_span_of(text);
     memset(t, 0, sizeof *t);
-    if (!mi_utf8_valid(whole))
+    if (!mi_text_valid(whole))
         return mi_error_set(err, "the text is not UTF-8; save the file as UTF-8");
     if (whole.len > MI_MAX_MQTT_STRING)
         return mi_error_set(err, "the template has %zu bytes; write at most %d", whole.len,

@@ -4,7 +4,7 @@
 #include "message/envelope.h"
 #include "message/headers.h"
 #include "message/names.h"
-#include "message/utf8.h"
+#include "base/utf8.h"
 
 /* Values that may be cut into numbered pieces. */
 enum { TOPIC, CLIENT_ID, USERNAME, ORIGIN, PROPERTIES, LONG_VALUES };

@@ -6,7 +6,7 @@
 #include "message/entry.h"
 #include "message/headers.h"
 #include "message/names.h"
-#include "message/utf8.h"
+#include "base/utf8.h"
 
 enum { LENGTH_OF_BLOCK = 4 }; /* bytes before the block that overflows */
 

@@ -7,7 +7,7 @@
 
 #include "base/limits.h"
 #include "message/entry.h"
-#include "message/utf8.h"
+#include "base/utf8.h"
 
 /* Bytes of a value of that kind; 0: any number. */
 static const uint8_t kind_size[] = {
