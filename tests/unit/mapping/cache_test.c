@@ -66,9 +66,23 @@ static void what_comes_again_stays(void)
     mi_cache_free(c);
 }
 
+/* Another topic that happens to have the same hash is another topic. */
+static void a_hash_is_not_a_topic(void)
+{
+    struct mi_cache *c = mi_cache_new(8);
+    uint64_t hash;
+    struct item *x = calloc(1, sizeof *x);
+    CU_ASSERT_PTR_NULL(mi_cache_get(c, mi_span_of("a"), &hash));
+    x->head.topic = key_of(x->text, 1);
+    mi_cache_put(c, &x->head, hash);
+    CU_ASSERT_PTR_NULL(mi_cache_get(c, mi_span_of("a"), &hash));
+    mi_cache_free(c);
+}
+
 static CU_TestInfo tests[] = {
     {"never more than its size", never_more_than_its_size},
     {"what comes again stays", what_comes_again_stays},
+    {"a hash is not a topic", a_hash_is_not_a_topic},
     CU_TEST_INFO_NULL,
 };
 MI_SUITE_MAIN("mapping cache", tests)
