@@ -174,7 +174,7 @@ static void messages_come_back_exact(struct server *server)
     for (size_t i = 0; i < 4; i++)
         CU_ASSERT_TRUE(iggy_batch_add(batch, ids[i], i == 1 ? s("") : (struct iggy_span){block, sizeof block},
                                       s("pay"),
-                                      (struct iggy_span){(const uint8_t *)"\0\xff\"load" + i, 7 - i}));
+                                      (struct iggy_span){(const uint8_t *)&"\0\xff\"load"[i], 7 - i}));
     CALL(&call, iggy_produce(client, s("exact"), s("messages"), batch, on_produced, &call));
     ASSERT_OK(&call);
     CU_ASSERT_EQUAL(call.result.http_status, 201);
@@ -194,7 +194,7 @@ static void messages_come_back_exact(struct server *server)
         CU_ASSERT_EQUAL(m->id.lo, ids[i].lo);
         CU_ASSERT_EQUAL(m->payload.len, 10 - i);
         CU_ASSERT_EQUAL(memcmp(m->payload.data, "pay", 3), 0);
-        CU_ASSERT_EQUAL(memcmp(m->payload.data + 3, "\0\xff\"load" + i, 7 - i), 0);
+        CU_ASSERT_EQUAL(memcmp(m->payload.data + 3, &"\0\xff\"load"[i], 7 - i), 0);
         CU_ASSERT_EQUAL(m->headers.len, i == 1 ? 0 : sizeof block);
         CU_ASSERT_TRUE(m->timestamp > 1700000000000000 && m->origin_timestamp > 1700000000000000);
         if (i != 1)
