@@ -88,7 +88,7 @@ static size_t message_limit(const struct mi_out *out)
 
 static bool was_done(struct mi_out *out, const struct mi_record *r)
 {
-    return mi_found_take(out->found_ahead, (struct iggy_id){r->run, r->sequence});
+    return mi_id_set_take(out->found_ahead, (struct iggy_id){r->run, r->sequence});
 }
 
 static void admit(struct mi_out *out, const struct mi_journal_ref *ref, const struct mi_record *record)
@@ -297,7 +297,7 @@ void mi_out_dead(struct mi_out *out, uint32_t entry, const struct mi_record *rec
 {
     struct mi_entry *e = mi_out_entry(out, entry);
     e->old = e->ref.sequence < out->start_sequence; /* it may be among the dead letters already */
-    if (e->old && mi_found_take(out->found_ahead, (struct iggy_id){e->run, e->ref.sequence})) {
+    if (e->old && mi_id_set_take(out->found_ahead, (struct iggy_id){e->run, e->ref.sequence})) {
         mi_out_settled(out, entry, MI_C_DEAD_LETTERED);
         return;
     }

@@ -109,19 +109,20 @@ static enum mi_lane_action stored(struct mi_lane_machine *m, const struct mi_lan
     return MI_DO_FINISH;
 }
 
-/* A message alone is refused and nothing speaks for the server's health yet: the next ones are tried past it,
- * one by one. One that is accepted convicts all before it, each of which was refused alone; none: the fault
- * is not theirs. */
+/* A message alone is refused and nothing speaks for the server's health yet: the next ones are tried past it at once, one
+ * by one. One that is accepted convicts all before it, each of which was refused alone just now; none: the fault is not
+ * theirs. After the pause it begins with the first again, since a server that recovered meanwhile must not convict. */
 static enum mi_lane_action suspect(struct mi_lane_machine *m, const struct mi_lane_input *in)
 {
-    bool first = m->probe == 0;
+    uint32_t most = m->failures + 1 < MI_MAX_PROBES ? m->failures + 1 : MI_MAX_PROBES;
     m->doubted = 1;
     m->limit = 1;
-    m->probe = m->probe + 1 < in->queued && m->probe < MI_MAX_PROBES ? m->probe + 1 : 0;
-    if (first && m->probe) {
+    if (m->probe < most && m->probe + 1 < in->queued) {
+        m->probe++;
         m->state = MI_LANE_IDLE;
         return MI_DO_REBUILD;
     }
+    m->probe = 0;
     pause_until(m, MI_LANE_HELD, in);
     return MI_DO_COMPLAIN;
 }
@@ -146,6 +147,14 @@ static enum mi_lane_action refused(struct mi_lane_machine *m, const struct mi_la
     return MI_DO_CONVICT;
 }
 
+/* A probe that was not stored: time passes before the next request, so the suspect's refusal is no longer fresh. */
+static enum mi_lane_action start_over(struct mi_lane_machine *m)
+{
+    bool probing = m->probe > 0;
+    m->probe = 0;
+    return probing ? MI_DO_REBUILD : MI_DO_NOTHING;
+}
+
 static enum mi_lane_action in_flight(struct mi_lane_machine *m, const struct mi_lane_input *in)
 {
     switch (in->event) {
@@ -153,16 +162,17 @@ static enum mi_lane_action in_flight(struct mi_lane_machine *m, const struct mi_
         return stored(m, in);
     case MI_EV_NOT_STORED:
         pause_until(m, MI_LANE_BACKOFF, in);
-        return MI_DO_NOTHING;
+        return start_over(m);
     case MI_EV_LINK:
         m->state = MI_LANE_IDLE;
-        return MI_DO_NOTHING;
+        return start_over(m);
     case MI_EV_UNKNOWN:
         m->state = MI_LANE_SETTLING;
         m->settle_ns = in->sent_ns + MI_SETTLE_MS * NS_PER_MS;
         m->due_ns = in->now_ns + MI_SETTLE_LOOK_MS * NS_PER_MS;
         return MI_DO_NOTHING;
     case MI_EV_TARGET:
+        start_over(m);
         pause_until(m, MI_LANE_HELD, in);
         return MI_DO_REFRESH;
     case MI_EV_MESSAGE:
@@ -240,6 +250,7 @@ static enum mi_lane_action in_reading_back(struct mi_lane_machine *m, const stru
     }
     m->state = MI_LANE_IDLE;
     m->failures = 0;
+    m->probe = 0;
     return MI_DO_RESEND;
 }
 

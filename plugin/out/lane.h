@@ -71,7 +71,7 @@ enum mi_lane_action {
 enum {
     MI_SETTLE_MS = 12000, /* after this a request is committed or never will be; design section 7, measured */
     MI_SETTLE_LOOK_MS = 50, /* a first look for an unknown batch, since most are there at once */
-    MI_MAX_PROBES = 16      /* messages sent past suspects before the lane starts over */
+    MI_MAX_PROBES = 8       /* messages sent past suspects before the lane starts over */
 };
 
 struct mi_lane_machine {

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "out/found.h"
+#include "out/id_set.h"
 #include "out/memory.h"
 #include "out/out_private.h"
 
@@ -68,7 +68,7 @@ static bool build(struct mi_out *out, const struct mi_out_options *options, stru
     mi_journal_stats(out->journal, &stats);
     out->start_sequence = stats.next_sequence;
     out->targets = mi_targets_new(&targets);
-    out->found_ahead = mi_found_new();
+    out->found_ahead = mi_id_set_new();
     if (!out->targets || !out->found_ahead || !mi_window_init(&out->window, 0) ||
         !mi_out_routes_set(&out->routes, out->config)) {
         mi_error_set(err, "out of memory");
@@ -99,7 +99,7 @@ void mi_out_free(struct mi_out *out)
         iggy_batch_free(out->spare[i]);
     mi_targets_free(out->targets);
     mi_dead_letters_free(out->dead);
-    mi_found_free(out->found_ahead);
+    mi_id_set_free(out->found_ahead);
     mi_done_runs_fini(&out->done_before);
     mi_cursor_free(out->cursor);
     mi_cursor_free(out->lost_cursor);

@@ -114,7 +114,7 @@ struct mi_out {
     uint64_t paused_until_ns;
     uint64_t read_due_ns; /* after a failed read */
     /* settling */
-    struct mi_found *found_ahead;    /* settle.h: in Iggy, but not in the window yet */
+    struct mi_id_set *found_ahead;    /* settle.h: in Iggy, but not in the window yet */
     struct mi_done_runs done_before; /* checkpoint.h */
     struct mi_log_limit denied_limit;
     struct mi_restart restart;     /* restart.h */

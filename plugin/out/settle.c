@@ -179,7 +179,7 @@ static void note(struct mi_lane *lane, const struct iggy_polled_message *m)
         r->known_id = m->id;
     } else if (r->question == OLD && m->id.lo < out->start_sequence &&
                (e ? e->run == m->id.hi && e->lane != lane->index : m->id.lo >= out->window.next_sequence)) {
-        mi_found_add(out->found_ahead, m->id); /* of a record that is still to come */
+        mi_id_set_add(out->found_ahead, m->id); /* of a record that is still to come */
     }
 }
 
@@ -353,7 +353,7 @@ void mi_out_reader_finish(struct mi_lane *lane)
         if (r->question == BATCH && !e->found && e->ref.sequence >= first.lo && e->ref.sequence <= last.lo)
             count_missing(lane, e);
         if (r->question == OLD && e->old && !e->found)
-            e->found = mi_found_take(out->found_ahead, (struct iggy_id){e->run, e->ref.sequence});
+            e->found = mi_id_set_take(out->found_ahead, (struct iggy_id){e->run, e->ref.sequence});
         if (r->question == OLD)
             e->old = false;
         settle_entry(lane, q, entry);

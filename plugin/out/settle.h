@@ -8,7 +8,7 @@
 #ifndef MI_SETTLE_H
 #define MI_SETTLE_H
 
-#include "out/found.h"
+#include "out/id_set.h"
 #include "out/out_private.h"
 
 enum {
