@@ -248,8 +248,8 @@ static void check_order(struct compiler *c)
 
 static void check_filter_order(struct compiler *c, size_t number)
 {
-    struct mi_found found;
-    mi_found_init(&found);
+    struct mi_match found;
+    mi_match_init(&found);
     found.bound = (uint32_t)number;
     mi_trie_contains(c->map->trie, &c->map->rules[number].filter, &found);
     if (found.count == 0)

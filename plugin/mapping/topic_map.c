@@ -29,7 +29,7 @@ static size_t recall(struct mi_map *map, const struct remembered *r, const struc
                      struct mi_hit *hits);
 static size_t work_out(struct mi_map *map, const struct mi_map_input *input, uint64_t hash,
                        struct mi_hit *hits);
-static bool find(struct mi_map *map, struct mi_span topic, struct mi_found *found);
+static bool find(struct mi_map *map, struct mi_span topic, struct mi_match *found);
 static struct remembered *remember(const struct mi_map *map, struct mi_span topic, const struct mi_hit *hits,
                                    size_t n);
 static size_t bytes_of(const struct mi_map *map, struct mi_span topic, const struct mi_hit *hits, size_t n,
@@ -120,7 +120,7 @@ static size_t recall(struct mi_map *map, const struct remembered *r, const struc
 static size_t work_out(struct mi_map *map, const struct mi_map_input *input, uint64_t hash,
                        struct mi_hit *hits)
 {
-    struct mi_found found;
+    struct mi_match found;
     struct mi_draft drafts[MI_MAX_HITS];
     bool regex_ran = find(map, input->topic, &found);
     bool too_many = found.count > MI_MAX_HITS;
@@ -147,17 +147,17 @@ static size_t work_out(struct mi_map *map, const struct mi_map_input *input, uin
 }
 
 /* The rules in order; true when a regex was asked. */
-static bool find(struct mi_map *map, struct mi_span topic, struct mi_found *found)
+static bool find(struct mi_map *map, struct mi_span topic, struct mi_match *found)
 {
     bool ran = false;
-    mi_found_init(found);
+    mi_match_init(found);
     mi_trie_match(map->trie, topic, found);
     for (size_t i = 0; i < map->regex_count && map->regexes[i] < found->bound; i++) {
         uint32_t number = map->regexes[i];
         enum mi_regex_result result = mi_regex_match(map->rules[number].regex, map->scratch, topic, NULL);
         ran = true;
         if (result == MI_REGEX_YES)
-            mi_found_add(found, number, map->rules[number].goes_on);
+            mi_match_add(found, number, map->rules[number].goes_on);
         else if (result == MI_REGEX_GAVE_UP)
             map->counts.regex_limits++;
     }

@@ -43,15 +43,15 @@ static void insert(struct mi_trie *t, uint32_t rule, const struct mi_filter *fil
 static uint32_t child_of(struct mi_trie *t, uint32_t parent, const struct mi_level *level);
 static uint32_t hash_of(uint32_t parent, struct mi_span text);
 static struct slot *slot_of(const struct mi_trie *t, uint32_t hash, uint32_t parent, struct mi_span text);
-static void add_list(const struct mi_trie *t, uint32_t rule, struct mi_found *found);
+static void add_list(const struct mi_trie *t, uint32_t rule, struct mi_match *found);
 
-void mi_found_init(struct mi_found *found)
+void mi_match_init(struct mi_match *found)
 {
     found->count = 0;
     found->bound = NONE;
 }
 
-void mi_found_add(struct mi_found *found, uint32_t rule, bool goes_on)
+void mi_match_add(struct mi_match *found, uint32_t rule, bool goes_on)
 {
     const uint32_t room = sizeof found->rules / sizeof *found->rules;
     if (rule >= found->bound)
@@ -179,7 +179,7 @@ void mi_trie_free(struct mi_trie *t)
     free(t);
 }
 
-void mi_trie_match(struct mi_trie *t, struct mi_span topic, struct mi_found *found)
+void mi_trie_match(struct mi_trie *t, struct mi_span topic, struct mi_match *found)
 {
     if (topic.len == 0)
         return;
@@ -209,13 +209,13 @@ void mi_trie_match(struct mi_trie *t, struct mi_span topic, struct mi_found *fou
     }
 }
 
-static void add_list(const struct mi_trie *t, uint32_t rule, struct mi_found *found)
+static void add_list(const struct mi_trie *t, uint32_t rule, struct mi_match *found)
 {
     for (; rule != NONE && rule < found->bound; rule = t->next[rule])
-        mi_found_add(found, rule, t->flags[rule]);
+        mi_match_add(found, rule, t->flags[rule]);
 }
 
-void mi_trie_contains(struct mi_trie *t, const struct mi_filter *filter, struct mi_found *found)
+void mi_trie_contains(struct mi_trie *t, const struct mi_filter *filter, struct mi_match *found)
 {
     size_t depth = 0;
     t->stack[depth++] = (struct place){0, 0};

@@ -64,9 +64,10 @@ bool mi_world_start_broker(struct mi_world *w)
     char output[512], config[512];
     snprintf(output, sizeof output, "%s/mosquitto.log", w->dir);
     snprintf(config, sizeof config, "%s/mosquitto.conf", w->dir);
-    char *argv[] = {(char *)w->mosquitto, "-c", config, NULL};
+    const char *argv[] = {w->mosquitto, "-c", config, NULL};
     w->broker_starts++;
-    return mi_process_start(&w->broker, output, argv, NULL) && mi_wait_port(w->mqtt_port, 20000);
+    return mi_process_start(&w->broker, output, (char *const *)argv, NULL) &&
+           mi_wait_port(w->mqtt_port, 20000);
 }
 
 static bool start_real(struct mi_world *w, const char *output)
@@ -76,19 +77,19 @@ static bool start_real(struct mi_world *w, const char *output)
     snprintf(tcp, sizeof tcp, "IGGY_TCP_ADDRESS=127.0.0.1:%u", w->admin_port);
     snprintf(path, sizeof path, "IGGY_PATH=%s/iggy", w->dir);
     snprintf(path_8, sizeof path_8, "IGGY_SYSTEM_PATH=%s/iggy", w->dir);
-    char *env[] = {"IGGY_ROOT_USERNAME=iggy",
-                   "IGGY_ROOT_PASSWORD=iggy",
-                   http,
-                   tcp,
-                   path,
-                   path_8,
-                   "IGGY_QUIC_ENABLED=false",
-                   "IGGY_WEBSOCKET_ENABLED=false",
-                   "IGGY_SHARDING_CPU_ALLOCATION=1",
-                   "IGGY_SYSTEM_SHARDING_CPU_ALLOCATION=1",
-                   NULL};
-    char *argv[] = {(char *)w->iggy_binary, NULL};
-    return mi_process_start(&w->iggy, output, argv, env);
+    const char *env[] = {"IGGY_ROOT_USERNAME=iggy",
+                         "IGGY_ROOT_PASSWORD=iggy",
+                         http,
+                         tcp,
+                         path,
+                         path_8,
+                         "IGGY_QUIC_ENABLED=false",
+                         "IGGY_WEBSOCKET_ENABLED=false",
+                         "IGGY_SHARDING_CPU_ALLOCATION=1",
+                         "IGGY_SYSTEM_SHARDING_CPU_ALLOCATION=1",
+                         NULL};
+    const char *argv[] = {w->iggy_binary, NULL};
+    return mi_process_start(&w->iggy, output, (char *const *)argv, (char *const *)env);
 }
 
 static bool start_devserver(struct mi_world *w, const char *output)
@@ -97,8 +98,8 @@ static bool start_devserver(struct mi_world *w, const char *output)
     snprintf(port, sizeof port, "%u", w->iggy_port);
     snprintf(admin, sizeof admin, "%u", w->admin_port);
     snprintf(data, sizeof data, "%s/iggy", w->dir);
-    char *argv[] = {(char *)w->iggy_binary, "--port", port, "--admin-port", admin, "--data", data, NULL};
-    return mi_process_start(&w->iggy, output, argv, NULL);
+    const char *argv[] = {w->iggy_binary, "--port", port, "--admin-port", admin, "--data", data, NULL};
+    return mi_process_start(&w->iggy, output, (char *const *)argv, NULL);
 }
 
 bool mi_world_start_iggy(struct mi_world *w)

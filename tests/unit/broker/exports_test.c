@@ -3,6 +3,7 @@
  * another plugin's. */
 #include "support/suite.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -60,11 +60,11 @@ static void random_tries_agree_with_one_by_one(void)
         plant(&f, &d);
         for (int i = 0; i < 100; i++) {
             char topic[256];
-            struct mi_found found;
+            struct mi_match found;
             uint32_t rules[MI_MAX_HITS + 1];
             random_topic(&d, topic, sizeof topic);
             uint32_t n = one_by_one(&f, topic, rules);
-            mi_found_init(&found);
+            mi_match_init(&found);
             mi_trie_match(f.trie, mi_span_of(topic), &found);
             several += n > 1;
             CU_ASSERT_EQUAL_FATAL(found.count, n);
@@ -84,8 +84,8 @@ static void containment_is_true(void)
     for (int round = 0; round < 100; round++) {
         plant(&f, &d);
         for (uint32_t inner = 0; inner < RULES; inner++) {
-            struct mi_found found;
-            mi_found_init(&found);
+            struct mi_match found;
+            mi_match_init(&found);
             mi_trie_contains(f.trie, &f.filters[inner], &found);
             for (int i = 0; i < 50; i++) {
                 char topic[256];
@@ -103,14 +103,14 @@ static void containment_is_true(void)
 
 static void more_than_the_most_keeps_the_first(void)
 {
-    struct mi_found found;
-    mi_found_init(&found);
+    struct mi_match found;
+    mi_match_init(&found);
     for (uint32_t i = 40; i-- > 0;)
-        mi_found_add(&found, i, true);
+        mi_match_add(&found, i, true);
     CU_ASSERT_EQUAL(found.count, MI_MAX_HITS + 1);
     for (uint32_t i = 0; i < found.count; i++)
         CU_ASSERT_EQUAL(found.rules[i], i);
-    mi_found_add(&found, 3, false);
+    mi_match_add(&found, 3, false);
     CU_ASSERT_EQUAL(found.bound, 3);
 }
 
@@ -128,11 +128,11 @@ static void as_deep_as_a_topic_can_be(void)
     filter[65534] = '#';
     CU_ASSERT_EQUAL_FATAL(mi_filter_parse(&f[1], filter, &err), 0);
     struct mi_trie *t = mi_trie_new(pointers, goes_on, 2);
-    struct mi_found found;
-    mi_found_init(&found);
+    struct mi_match found;
+    mi_match_init(&found);
     mi_trie_match(t, mi_span_of(topic), &found);
     CU_ASSERT_EQUAL(found.count, 2);
-    mi_found_init(&found);
+    mi_match_init(&found);
     topic[65534] = 'x';
     mi_trie_match(t, mi_span_of(topic), &found);
     CU_ASSERT_EQUAL(found.count, 1);

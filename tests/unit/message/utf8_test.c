@@ -1,5 +1,5 @@
 /* utf8: the validator agrees with one that decides code point by code point; cuts fall between characters. */
-#include "message/utf8.h"
+#include "base/utf8.h"
 #include "reference_decoder.h"
 #include "support/suite.h"
 
