@@ -88,9 +88,10 @@ static enum mi_append append_locked(struct mi_journal *j, struct batch *b)
 
 /* ---- QoS 0: memory first ---- */
 
-static void gather_one(struct mi_journal *j, const struct mi_record *r)
+/* Writes a whole record to memory; returns its bytes. */
+static size_t copy_record(const struct mi_record *r, uint8_t *to)
 {
-    uint8_t *to = j->gather + j->gather_len, *at = to + mi_record_encode_head(r, to);
+    uint8_t *at = to + mi_record_encode_head(r, to);
     const struct mi_span parts[] = {r->headers, r->prefix, r->payload};
     for (size_t i = 0; i < 3; i++)
         if (parts[i].len) {
@@ -99,8 +100,7 @@ static void gather_one(struct mi_journal *j, const struct mi_record *r)
         }
     size_t bytes = mi_record_bytes(r);
     memset(at, 0, (size_t)(to + bytes - at));
-    j->gather_routes[j->gather_count++] = r->route;
-    j->gather_len += bytes;
+    return bytes;
 }
 
 static enum mi_append gather(struct mi_journal *j, const struct batch *b)
@@ -113,8 +113,10 @@ static enum mi_append gather(struct mi_journal *j, const struct batch *b)
         j->gather_since_ns = mi_now_ns(j->clock);
         j->want_disk = true;
     }
-    for (size_t i = 0; i < b->count; i++)
-        gather_one(j, &b->records[i]);
+    for (size_t i = 0; i < b->count; i++) {
+        j->gather_len += copy_record(&b->records[i], j->gather + j->gather_len);
+        j->gather_routes[j->gather_count++] = b->records[i].route;
+    }
     j->write_next += b->count;
     return MI_APPEND_OK;
 }
@@ -136,10 +138,15 @@ static int add(struct iovec *v, int n, const void *data, size_t len)
     return n + 1;
 }
 
-/* Heads and names go to scratch memory, all else is written from where it stands. */
+/* Heads, names and small records go to scratch memory, all else is written from where it stands. */
 static int add_record(struct mi_journal *j, struct iovec *v, int n, const struct mi_record *r)
 {
     uint8_t *head = j->heads.data + j->heads.len;
+    if (mi_record_bytes(r) <= MI_SMALL_RECORD) {
+        size_t bytes = copy_record(r, head);
+        j->heads.len += bytes;
+        return add(v, n, head, bytes);
+    }
     size_t len = mi_record_encode_head(r, head);
     j->heads.len += len;
     n = add(v, n, head, len);
@@ -154,7 +161,7 @@ static bool reserve_memory(struct mi_journal *j, const struct batch *b)
 {
     size_t heads = 0;
     for (size_t i = 0; i < b->count; i++)
-        heads += MI_RECORD_HEAD + b->records[i].stream.len + b->records[i].topic.len;
+        heads += MI_SMALL_RECORD + b->records[i].stream.len + b->records[i].topic.len;
     mi_buf_reset(&j->heads);
     if (!mi_buf_reserve(&j->heads, heads))
         return false;

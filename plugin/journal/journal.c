@@ -45,7 +45,7 @@ static struct mi_journal *new_journal(const struct mi_journal_options *o, const 
     j->dir = j->lock_fd = j->read_fd = -1;
     j->next_number = j->write_next = j->base_next = 1;
     atomic_init(&j->reader_waits, true);
-    mi_buf_init(&j->heads, MI_MAX_HITS * (MI_RECORD_HEAD + 2 * (size_t)UINT16_MAX));
+    mi_buf_init(&j->heads, MI_MAX_HITS * (MI_SMALL_RECORD + 2 * (size_t)UINT16_MAX));
     j->directory = strdup(o->directory);
     j->gather = malloc(MI_QOS0_GATHER_BYTES);
     if (j->directory && j->gather)

@@ -30,6 +30,7 @@
 enum {
     MI_GATHER_RECORDS = MI_QOS0_GATHER_BYTES / MI_RECORD_HEAD + 1,
     MI_PAGE = 4096,
+    MI_SMALL_RECORD = 2048, /* bytes up to which copying a record beats telling the kernel of its pieces */
     MI_RECYCLE_POOL = 2 /* released segments beyond keep that wait to be recycled instead of being unlinked */
 };
 
