@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "state.h"
+
 #define ALL DEV_0_8, DEV_0_10
 #define OLD DEV_0_8, DEV_0_8
 #define NEW DEV_0_9, DEV_0_10
@@ -132,6 +134,8 @@ void dev_run_request(struct dev_request *r)
         dev_reply_error(r, DEV_TOO_MANY_WRITES);
     else
         r->route->handle(r);
+    if (!dev_state_save(r->server)) /* before the answer: it must survive a kill that comes right after */
+        dev_reply_error(r, DEV_SERVER_BUSY);
 }
 
 void dev_begin_write(struct dev_request *r)

@@ -245,6 +245,8 @@ static bool load_partition(struct dev_server *server, struct dev_stream *s, stru
             !dev_offset_store(&server->store, p, (uint32_t)strtoul(item->string, NULL, 10), get_u64(item)))
             return false;
     }
+    if (p)
+        dev_offsets_clamp(p);
     return p != NULL;
 }
 

@@ -391,11 +391,20 @@ void dev_store_expire(struct dev_store *store)
     walk(store, expire, &now);
 }
 
+void dev_offsets_clamp(struct dev_partition *partition)
+{
+    uint64_t tail = dev_log_tail(&partition->log);
+    for (size_t i = 0; i < partition->offset_count; i++)
+        if (partition->offsets[i].offset > tail)
+            partition->offsets[i].offset = tail;
+}
+
 static void lose_unsaved(void *arg, struct dev_topic *t, struct dev_partition *p)
 {
     (void)arg;
     (void)t;
     dev_log_lose_unsaved(&p->log);
+    dev_offsets_clamp(p);
 }
 
 void dev_store_lose_unsaved(struct dev_store *store)

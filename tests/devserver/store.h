@@ -113,6 +113,9 @@ bool dev_offset_store(struct dev_store *store, struct dev_partition *partition, 
                       uint64_t offset);
 bool dev_offset_delete(struct dev_store *store, struct dev_partition *partition, uint32_t consumer);
 
+/* After a loss: offsets beyond the tail become the tail, and 0 in an empty partition, as measured. */
+void dev_offsets_clamp(struct dev_partition *partition);
+
 struct dev_totals {
     uint64_t streams, topics, partitions, segments, messages, bytes, memory, groups;
 };
