@@ -63,6 +63,9 @@ struct mi_lane {
     bool confirmed;
     uint64_t confirmed_offset; /* of the last message */
     struct iggy_id confirmed_id;
+    bool unchecked;              /* a newer confirmation waits until the one above was checked: */
+    uint64_t unchecked_offset;
+    struct iggy_id unchecked_id;
     uint64_t read_from; /* no message that is not settled stands below this offset */
     bool read_from_known;
     struct mi_reader *reader; /* settle.c */

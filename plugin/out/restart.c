@@ -124,6 +124,12 @@ static void ask(struct mi_lane *lane, enum iggy_strategy strategy, uint64_t valu
     mi_gate_took(&out->gate);
 }
 
+static void holds(struct mi_lane *lane)
+{
+    mi_checked(lane);
+    mi_out_lane_event(lane, MI_EV_CHECK_OK, NULL);
+}
+
 /* False when the check ends here. */
 static bool answered(struct mi_lane *lane, const struct iggy_result *result)
 {
@@ -139,7 +145,10 @@ static bool answered(struct mi_lane *lane, const struct iggy_result *result)
     if (result->http_status == 404)
         mi_forget_confirmed(lane); /* deleted, not lost */
     bool over = outcome == MI_OUTCOME_TARGET;
-    mi_out_lane_event(lane, over ? MI_EV_CHECK_OK : MI_EV_CHECK_FAILED, NULL);
+    if (over)
+        holds(lane);
+    else
+        mi_out_lane_event(lane, MI_EV_CHECK_FAILED, NULL);
     return false;
 }
 
@@ -148,7 +157,7 @@ static void not_lost(struct mi_lane *lane, const char *why)
     const struct mi_target *t = lane->target;
     mi_log_line(lane->out->log, MI_LOG_NOTICE, "stream %.*s topic %.*s partition %u: %s", (int)t->stream.len,
                 t->stream.data, (int)t->topic.len, t->topic.data, lane->partition, why);
-    mi_out_lane_event(lane, MI_EV_CHECK_OK, NULL);
+    holds(lane);
 }
 
 static void lost(struct mi_lane *lane, uint64_t from_sequence, uint64_t most, uint64_t from_offset)
@@ -165,7 +174,7 @@ static void lost(struct mi_lane *lane, uint64_t from_sequence, uint64_t most, ui
     lane->lost_last = lane->confirmed_id.lo;
     lane->lost_most = most;
     lane->again_from = lane->read_from = from_offset;
-    lane->confirmed = false;
+    lane->confirmed = lane->unchecked = false;
     mi_out_lost(lane);
     mi_out_lane_event(lane, MI_EV_CHECK_LOST, NULL);
 }
@@ -237,7 +246,7 @@ static void on_checked(void *arg, const struct iggy_result *result, const struct
         not_lost(lane, "what was confirmed last has expired");
     else if (m && m->offset == lane->confirmed_offset && m->id.hi == lane->confirmed_id.hi &&
              m->id.lo == lane->confirmed_id.lo)
-        mi_out_lane_event(lane, MI_EV_CHECK_OK, NULL);
+        holds(lane);
     else {
         lane->check_gone = !m;
         ask(lane, IGGY_FROM_LAST, 0, 1, on_tail);
@@ -249,5 +258,5 @@ void mi_out_check(struct mi_lane *lane)
     if (lane->confirmed)
         ask(lane, IGGY_FROM_OFFSET, lane->confirmed_offset, 1, on_checked);
     else
-        mi_out_lane_event(lane, MI_EV_CHECK_OK, NULL);
+        holds(lane);
 }

@@ -41,14 +41,29 @@ static void know(struct mi_lane *lane, struct iggy_id id, uint64_t offset)
     lane->read_from_known = true;
 }
 
-void mi_confirmed(struct mi_lane *lane, uint64_t base_offset)
+bool mi_confirmed(struct mi_lane *lane, uint64_t base_offset, bool sign)
 {
-    know(lane, lane->current.last, base_offset + lane->current.count - 1);
+    uint64_t last = base_offset + lane->current.count - 1;
+    lane->unchecked |= lane->confirmed && (sign || base_offset <= lane->confirmed_offset);
+    if (!lane->unchecked) {
+        know(lane, lane->current.last, last);
+        return false;
+    }
+    lane->unchecked_offset = last;
+    lane->unchecked_id = lane->current.last;
+    return true;
+}
+
+void mi_checked(struct mi_lane *lane)
+{
+    if (lane->unchecked)
+        know(lane, lane->unchecked_id, lane->unchecked_offset);
+    lane->unchecked = false;
 }
 
 void mi_forget_confirmed(struct mi_lane *lane)
 {
-    lane->confirmed = false;
+    lane->confirmed = lane->unchecked = false;
     lane->read_from = lane->old_from = 0;
     lane->read_from_known = true;
 }

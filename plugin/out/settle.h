@@ -23,8 +23,11 @@ void mi_out_read_back(struct mi_lane *lane);
 void mi_out_reader_finish(struct mi_lane *lane);
 void mi_out_reader_free(struct mi_lane *lane);
 
-/* current is stored, its first message at that offset. */
-void mi_confirmed(struct mi_lane *lane, uint64_t base_offset);
+/* current is stored, its first message at that offset. True when what was confirmed before must be checked first: the
+ * answer shows a sign of a restart, or offsets are given out again. */
+bool mi_confirmed(struct mi_lane *lane, uint64_t base_offset, bool sign);
+/* The check went well. */
+void mi_checked(struct mi_lane *lane);
 /* What was confirmed means nothing any more: the topic is another one. */
 void mi_forget_confirmed(struct mi_lane *lane);
 /* The target's details are fresh: a lane at rest learns from where on its next messages can stand. */

@@ -137,7 +137,9 @@ static void begin_unknown(struct mi_lane *lane)
     if (lane->old_wanted)
         return;
     mi_out_take_apart(lane);
+    bool check = lane->machine.check;
     mi_lane_init(&lane->machine, true, mi_now_ns(out->clock), settle);
+    lane->machine.check = check;
     after_event(lane);
 }
 
@@ -342,9 +344,12 @@ static void on_produced(void *arg, const struct iggy_result *result, const struc
         lane->current.failed_before = true;
     }
     mi_out_answered(out, result, outcome);
-    if (outcome == MI_OUTCOME_STORED && produced && produced->confirmed)
-        mi_confirmed(lane, produced->base_offset);
+    bool sign = result->new_connection || result->logged_in_again;
+    bool check = outcome == MI_OUTCOME_STORED && produced && produced->confirmed &&
+                 mi_confirmed(lane, produced->base_offset, sign);
     mi_out_lane_event(lane, EVENTS[outcome], result);
+    if (check)
+        mi_out_lane_event(lane, MI_EV_SIGN, NULL);
     mi_out_sign(out, result);
 }
 

@@ -153,19 +153,13 @@ static void one_turn(struct world *w, uint64_t until)
     model_run(&w->model);
 }
 
-static bool settled(struct world *w)
-{
-    return mi_out_idle(w->out) || (mi_window_pending(&w->out->window) == 0 && w->out->window.side_used == 0 &&
-                                   w->model.in_flight == 0);
-}
-
 bool world_run(struct world *w, uint64_t most_ms)
 {
     uint64_t until = w->model.now_ns + most_ms * MI_NS_PER_MS;
     one_turn(w, until);
-    while (w->model.now_ns < until && !settled(w))
+    while (w->model.now_ns < until && !mi_out_idle(w->out))
         one_turn(w, until);
-    return settled(w);
+    return mi_out_idle(w->out);
 }
 
 void world_pass(struct world *w, uint64_t ms)
