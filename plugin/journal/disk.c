@@ -123,7 +123,7 @@ static struct mi_journal_segment *next_to_seal(struct mi_journal *j)
     pthread_mutex_lock(&j->lock);
     for (size_t i = j->list_len; i > 0 && !found; i--) {
         struct mi_journal_segment *s = j->list[i - 1];
-        if (s->retired && !s->sealed && !s->sync_failed && !s->seal_failed)
+        if (s->retired && !mi_segment_settled(s))
             found = s;
     }
     pthread_mutex_unlock(&j->lock);
@@ -153,7 +153,7 @@ static bool close_one(struct mi_journal *j)
     pthread_mutex_lock(&j->lock);
     for (size_t i = 0; i < j->list_len && fd < 0; i++) {
         struct mi_journal_segment *s = j->list[i];
-        if (!s->retired || s->fd < 0)
+        if (s->fd < 0 || !mi_segment_settled(s)) /* one may have been retired since the last was sealed */
             continue;
         fd = s->fd;
         totals = s->seal;

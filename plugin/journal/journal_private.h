@@ -124,6 +124,8 @@ bool mi_segment_append(struct mi_journal *j, struct mi_journal_segment *s); /* l
 void mi_segment_remove(struct mi_journal *j, struct mi_journal_segment *s); /* lock held */
 /* The segment with that number, or NULL. Lock held. */
 struct mi_journal_segment *mi_segment_find(struct mi_journal *j, uint64_t number);
+/* Takes no more records, and the disk thread is done with it: sealed, or given up. Lock held. */
+bool mi_segment_settled(const struct mi_journal_segment *s);
 /* Bytes of the files: of segments with unreleased records, of released ones, of all with the spare. Lock
  * held. */
 struct mi_usage {

@@ -82,12 +82,16 @@ struct mi_usage mi_segment_usage(struct mi_journal *j)
     return u;
 }
 
+bool mi_segment_settled(const struct mi_journal_segment *s)
+{
+    return s->retired && (s->sealed || s->sync_failed || s->seal_failed);
+}
+
 /* The newest segment stays, since it carries the next sequence over a restart. */
 struct mi_journal_segment *mi_segment_oldest_kept(struct mi_journal *j)
 {
     struct mi_journal_segment *s = j->list_len > 1 ? j->list[0] : NULL;
-    bool settled = s && s->retired && (s->sealed || s->sync_failed || s->seal_failed);
-    return settled && is_released(j, s) ? s : NULL;
+    return s && mi_segment_settled(s) && is_released(j, s) ? s : NULL;
 }
 
 struct mi_journal_segment *mi_segment_create(struct mi_journal *j, uint64_t size)

@@ -276,6 +276,6 @@ static CU_TestInfo tests[] = {{"killed at every fault point", test_every_point},
 int main(int argc, char **argv)
 {
     if (argc == 5 && strcmp(argv[1], "--child") == 0)
-        return crash_child(argv[2], (unsigned)strtoul(argv[3], NULL, 10), strtoull(argv[4], NULL, 10));
+        _exit(crash_child(argv[2], (unsigned)strtoul(argv[3], NULL, 10), strtoull(argv[4], NULL, 10)));
     return mi_suite_run("journal crash", tests, argc, argv);
 }

@@ -29,6 +29,13 @@ static void wake_reader(void *context)
     atomic_fetch_add(&((struct stage *)context)->read_wakes, 1);
 }
 
+static void print_line(void *context, enum mi_log_level level, const char *line)
+{
+    (void)context;
+    (void)level;
+    printf("\n    %s", line);
+}
+
 static void *disk(void *arg)
 {
     struct stage *s = arg;
@@ -51,7 +58,7 @@ static void *bridge(void *arg)
     struct mi_route_count counts[4];
     uint64_t next;
     mi_buf_init(&buf, 1 << 20);
-    while (s->seen < MESSAGES) {
+    while (s->seen < MESSAGES && !atomic_load(&s->stop)) {
         int rc = mi_cursor_next(c, &ref, &r, &err);
         if (rc == 0) {
             sched_yield();
@@ -90,8 +97,11 @@ static void append_all(struct stage *s)
             n++;
         else
             sched_yield();
-        if (rc == MI_APPEND_FAILED)
+        if (rc == MI_APPEND_FAILED) {
+            s->wrong++;
+            atomic_store(&s->stop, true);
             break;
+        }
         mi_journal_has_room(s->j, 100);
     }
 }
@@ -101,6 +111,7 @@ static void run(enum mi_sync sync)
     char base[256], dir[300];
     struct stage s = {0};
     struct mi_error err;
+    const struct mi_log log = {print_line, NULL};
     pthread_t threads[2];
     CU_ASSERT_TRUE_FATAL(mi_temp_dir(base, sizeof base));
     snprintf(dir, sizeof dir, "%s/journal", base);
@@ -110,7 +121,8 @@ static void run(enum mi_sync sync)
                                    .segment_size = 64 << 10,
                                    .sync = sync,
                                    .sync_interval_ns = MI_NS_PER_MS,
-                                   .clock = &mi_clock_system};
+                                   .clock = &mi_clock_system,
+                                   .log = &log};
     CU_ASSERT_EQUAL_FATAL(mi_journal_open(&o, &s.j, NULL, &err), 0);
     mi_journal_set_wakers(s.j, wake_disk, wake_reader, &s);
     pthread_create(&threads[0], NULL, disk, &s);
