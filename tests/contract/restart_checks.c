@@ -47,8 +47,13 @@ static void a_kill_loses_what_is_not_saved(void)
     CU_ASSERT_EQUAL(messages(stream, "tail"), 0);
     CU_ASSERT_EQUAL(messages(stream, "saved"), 1024);
     /* The topic is the same one, but its offsets are given again. */
-    CU_ASSERT_EQUAL(number_of(callf("GET", NULL, "/streams/%s/topics/tail", stream)->json, "created_at"),
-                    born);
+    double moved =
+        number_of(callf("GET", NULL, "/streams/%s/topics/tail", stream)->json, "created_at") - born;
+    if (target_is_08()) { /* 0.8 tells the time of its log from then on, some milliseconds later */
+        CU_ASSERT_TRUE(moved > 0 && moved < 1e6);
+    } else {
+        CU_ASSERT_EQUAL(moved, 0);
+    }
     /* A stored offset beyond the tail is cut to the tail, and so is 0 in an empty partition: "next" skips a
      * message. */
     struct reply *r =

@@ -67,11 +67,12 @@ static void a_stream_can_be_renamed(void)
     expect(call("DELETE", "/streams/renamed_other", NULL), 204, 0);
 }
 
-static void the_lowest_free_id_is_given_again(void)
+/* The lowest free one in 0.9, the one that was freed last in 0.8: here both are the same. */
+static void a_free_id_is_given_again(void)
 {
     double first = number_of(create("slot_a")->json, "id");
     double second = number_of(create("slot_b")->json, "id");
-    CU_ASSERT_TRUE(first >= 0 && second > first);
+    CU_ASSERT_TRUE(first >= 0 && second >= 0 && second != first);
     expect(call("DELETE", "/streams/slot_a", NULL), 204, 0);
     CU_ASSERT_EQUAL(number_of(create("slot_c")->json, "id"), first);
     expect(call("DELETE", "/streams/slot_b", NULL), 204, 0);
@@ -139,7 +140,7 @@ CU_TestInfo stream_checks[] = {{"a stream has these members", a_stream_has_these
                                {"bad stream names are refused", bad_stream_names_are_refused},
                                {"missing streams", missing_streams},
                                {"a stream can be renamed", a_stream_can_be_renamed},
-                               {"the lowest free id is given again", the_lowest_free_id_is_given_again},
+                               {"a free id is given again", a_free_id_is_given_again},
                                {"any name works when percent-encoded", any_name_works_when_percent_encoded},
                                {"a name of digits is an id", a_name_of_digits_is_an_id},
                                {"purge starts offsets anew", purge_starts_offsets_anew},

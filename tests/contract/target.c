@@ -110,18 +110,20 @@ static bool launch(bool fresh)
 static bool wait_for_login(void)
 {
     uint64_t end = mi_monotonic_ms() + START_MS;
-    target.token[0] = '\0';
     while (mi_monotonic_ms() < end && mi_process_alive(&target.process)) {
-        struct reply *r =
-            call_as(NULL, "POST", "/users/login", "{\"username\":\"iggy\",\"password\":\"iggy\"}");
-        const cJSON *token = cJSON_GetObjectItem(cJSON_GetObjectItem(r->json, "access_token"), "token");
-        if (r->status == 200 && cJSON_IsString(token)) {
-            snprintf(target.token, sizeof target.token, "%s", token->valuestring);
+        if (target_login())
             return true;
-        }
         mi_sleep_ms(20);
     }
     return false;
+}
+
+bool target_login(void)
+{
+    struct reply *r = call_as(NULL, "POST", "/users/login", "{\"username\":\"iggy\",\"password\":\"iggy\"}");
+    const char *token = text_of(cJSON_GetObjectItem(r->json, "access_token"), "token");
+    snprintf(target.token, sizeof target.token, "%s", token);
+    return r->status == 200 && token[0];
 }
 
 bool target_restart(bool graceful)
@@ -153,6 +155,11 @@ bool target_is_real(void)
 uint16_t target_port(void)
 {
     return target.port;
+}
+
+uint16_t target_admin_port(void)
+{
+    return target.other_port;
 }
 
 const char *target_token(void)

@@ -21,6 +21,10 @@ void target_end(void);
 bool target_is_08(void);
 bool target_is_real(void);
 uint16_t target_port(void);
+/* iggy-devserver's only. */
+uint16_t target_admin_port(void);
+/* Logs root in again. False when that fails. */
+bool target_login(void);
 /* Root's bearer token; a new one after each start. */
 const char *target_token(void);
 

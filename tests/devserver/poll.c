@@ -109,7 +109,8 @@ static void answer_poll(struct dev_request *r, struct dev_partition *partition, 
     if (!p->auto_commit || a.count == 0)
         return;
     struct dev_offset *stored = dev_offset_find(partition, p->consumer);
-    if (!stored || stored->offset < a.last_offset)
+    bool back = r->server->store.personality == DEV_0_8; /* there it may also move back: measured */
+    if (!stored || back || stored->offset < a.last_offset)
         dev_offset_store(&r->server->store, partition, p->consumer, a.last_offset);
 }
 

@@ -1,5 +1,5 @@
 /*
- * slab: items by number, where a new item takes the lowest free number, as Iggy gives its ids.
+ * slab: items by number, where a new item takes a free number as Iggy gives its ids.
  */
 #ifndef DEV_SLAB_H
 #define DEV_SLAB_H
@@ -11,11 +11,13 @@
 struct dev_slab {
     void **items; /* NULL: free */
     uint32_t cap;
-    uint32_t count; /* items that are not NULL */
+    uint32_t count;  /* items that are not NULL */
+    uint32_t *freed; /* numbers in the order in which they became free; cap of them at most */
+    uint32_t freed_count;
 };
 
-/* Puts item at the lowest free number. False when memory is out. */
-bool dev_slab_add(struct dev_slab *slab, void *item, uint32_t *id);
+/* Puts item at the lowest free number, or (0.8) at the one that was freed last. False when memory is out. */
+bool dev_slab_add(struct dev_slab *slab, void *item, bool last_freed, uint32_t *id);
 /* Puts item at a number that is free. */
 bool dev_slab_put(struct dev_slab *slab, uint32_t id, void *item);
 void *dev_slab_get(const struct dev_slab *slab, uint32_t id);

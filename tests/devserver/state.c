@@ -84,7 +84,7 @@ static void append_topic(struct mi_buf *out, const struct dev_topic *t)
     bool first = true;
     mi_buf_addf(out, "{\"id\":%u,\"name\":", t->id);
     dev_append_string(out, t->name);
-    append_u64(out, "created_at", t->created_at);
+    append_u64(out, "created_at", t->logged_at);
     mi_buf_add_text(out, ",\"options\":[");
     for (int i = 0; i < DEV_OPTIONS; i++)
         mi_buf_addf(out, "%s\"%llu\",%s", i ? "," : "", (unsigned long long)t->options[i],
@@ -109,7 +109,7 @@ static void append_stream(struct mi_buf *out, const struct dev_stream *s)
     bool first = true;
     mi_buf_addf(out, "{\"id\":%u,\"name\":", s->id);
     dev_append_string(out, s->name);
-    append_u64(out, "created_at", s->created_at);
+    append_u64(out, "created_at", s->logged_at);
     mi_buf_add_text(out, ",\"topics\":[");
     for (uint32_t i = 0; (t = dev_slab_next(&s->topics, &i)); i++, first = false) {
         mi_buf_add_text(out, first ? "" : ",");
@@ -217,7 +217,7 @@ static bool load_stream(struct dev_server *server, const cJSON *json)
     if (!s)
         return false;
     s->id = member_id(json);
-    s->created_at = member_u64(json, "created_at");
+    s->created_at = s->logged_at = member_u64(json, "created_at");
     if (!dev_set_name(&s->name, name) || !dev_slab_put(&server->store.streams, s->id, s)) {
         free(s->name);
         free(s);
@@ -258,7 +258,7 @@ static bool load_topic(struct dev_server *server, struct dev_stream *s, const cJ
     if (!t)
         return false;
     t->id = member_id(json);
-    t->created_at = member_u64(json, "created_at");
+    t->created_at = t->logged_at = member_u64(json, "created_at");
     if (!dev_set_name(&t->name, name) || !dev_slab_put(&s->topics, t->id, t)) {
         free(t->name);
         free(t);

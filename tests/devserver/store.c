@@ -13,6 +13,7 @@
 static void partition_path(const struct dev_store *store, const struct dev_stream *stream,
                            const struct dev_topic *topic, uint32_t id, uint64_t created_at, char *path,
                            size_t size);
+static uint64_t logged_time(const struct dev_store *store, uint64_t created_at);
 static void partition_free(struct dev_partition *partition);
 static void topic_free(struct dev_topic *topic);
 
@@ -48,15 +49,22 @@ bool dev_set_name(char **name, const char *value)
 struct dev_stream *dev_stream_create(struct dev_store *store, const char *name)
 {
     struct dev_stream *s = calloc(1, sizeof *s);
-    if (!s || !dev_set_name(&s->name, name) || !dev_slab_add(&store->streams, s, &s->id)) {
+    if (!s || !dev_set_name(&s->name, name) ||
+        !dev_slab_add(&store->streams, s, store->personality == DEV_0_8, &s->id)) {
         if (s)
             free(s->name);
         free(s);
         return NULL;
     }
     s->created_at = dev_now_us();
+    s->logged_at = logged_time(store, s->created_at);
     store->dirty = true;
     return s;
+}
+
+static uint64_t logged_time(const struct dev_store *store, uint64_t created_at)
+{
+    return store->personality == DEV_0_8 ? created_at + 20000 : created_at;
 }
 
 struct dev_topic *dev_topic_create(struct dev_store *store, struct dev_stream *stream, const char *name,
@@ -64,13 +72,15 @@ struct dev_topic *dev_topic_create(struct dev_store *store, struct dev_stream *s
                                    const bool explicit_options[DEV_OPTIONS])
 {
     struct dev_topic *t = calloc(1, sizeof *t);
-    if (!t || !dev_set_name(&t->name, name) || !dev_slab_add(&stream->topics, t, &t->id)) {
+    if (!t || !dev_set_name(&t->name, name) ||
+        !dev_slab_add(&stream->topics, t, store->personality == DEV_0_8, &t->id)) {
         if (t)
             free(t->name);
         free(t);
         return NULL;
     }
     t->created_at = dev_now_us();
+    t->logged_at = logged_time(store, t->created_at);
     memcpy(t->options, options, sizeof t->options);
     memcpy(t->explicit_options, explicit_options, sizeof t->explicit_options);
     if (!dev_partitions_add(store, stream, t, partitions)) {
@@ -251,7 +261,8 @@ struct dev_group *dev_group_create(struct dev_store *store, struct dev_topic *to
                                    uint32_t *id)
 {
     struct dev_group *g = calloc(1, sizeof *g);
-    if (!g || !dev_set_name(&g->name, name) || !dev_slab_add(&topic->groups, g, id)) {
+    if (!g || !dev_set_name(&g->name, name) ||
+        !dev_slab_add(&topic->groups, g, store->personality == DEV_0_8, id)) {
         if (g)
             free(g->name);
         free(g);
@@ -409,7 +420,14 @@ static void lose_unsaved(void *arg, struct dev_topic *t, struct dev_partition *p
 
 void dev_store_lose_unsaved(struct dev_store *store)
 {
+    struct dev_stream *s;
+    struct dev_topic *t;
     walk(store, lose_unsaved, NULL);
+    for (uint32_t i = 0; (s = dev_slab_next(&store->streams, &i)); i++) {
+        s->created_at = s->logged_at;
+        for (uint32_t j = 0; (t = dev_slab_next(&s->topics, &j)); j++)
+            t->created_at = t->logged_at;
+    }
 }
 
 static void save(void *arg, struct dev_topic *t, struct dev_partition *p)

@@ -49,6 +49,7 @@ enum dev_option {
 struct dev_topic {
     uint32_t id;
     uint64_t created_at;
+    uint64_t logged_at; /* what created_at is after a restart: in 0.8 some milliseconds later, as measured */
     char *name;
     uint64_t options[DEV_OPTIONS];
     bool explicit_options[DEV_OPTIONS];
@@ -61,6 +62,7 @@ struct dev_topic {
 struct dev_stream {
     uint32_t id;
     uint64_t created_at;
+    uint64_t logged_at; /* as in struct dev_topic */
     char *name;
     struct dev_slab topics; /* struct dev_topic */
 };
@@ -127,7 +129,7 @@ uint64_t dev_store_memory(const struct dev_store *store);
 
 /* Applies message_expiry to closed segments. */
 void dev_store_expire(struct dev_store *store);
-/* What kill -9 loses, or a graceful stop saves. */
+/* What kill -9 loses (and a restart changes), or a graceful stop saves. */
 void dev_store_lose_unsaved(struct dev_store *store);
 bool dev_store_save(struct dev_store *store);
 void dev_store_free(struct dev_store *store);

@@ -18,7 +18,7 @@ struct dev_user *dev_user_create(struct dev_users *users, const char *name, cons
 {
     struct dev_user *u = calloc(1, sizeof *u);
     if (!u || !dev_set_name(&u->name, name) || !dev_set_name(&u->password, password) ||
-        !dev_slab_add(&users->users, u, &u->id)) {
+        !dev_slab_add(&users->users, u, false, &u->id)) {
         if (u)
             user_free(u);
         return NULL;
