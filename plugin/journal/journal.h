@@ -7,7 +7,13 @@
  * mi_journal_append returned MI_APPEND_OK: from then on the record survives a crash of the process, and power
  * loss as the sync option says.
  *
- * Nothing here depends on Mosquitto, curl or the threads' owner.
+ * When a write fails, what it wrote is taken back and never comes up at a later start; its sequences are used
+ * up. When a sync fails, the segment is closed and never synced again: what was acknowledged since its last
+ * good sync stays readable and is sent, but power loss may take it until then (logged; durable_sequence stays
+ * below it). The journal refuses appends meanwhile, until a new segment was written and synced.
+ *
+ * Nothing here depends on Mosquitto, curl or the threads' owner. A directory can be looked at without opening
+ * it: inspect.h. The file formats: segment.h, record.h.
  */
 #ifndef MI_JOURNAL_H
 #define MI_JOURNAL_H

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -99,9 +100,9 @@ int mi_recover(struct mi_journal *j, struct mi_journal_report *report, struct mi
 
 static void set_aside(struct mi_journal *j, uint64_t number, uint64_t size, struct mi_journal_report *report)
 {
-    char name[MI_SEGMENT_NAME], aside[MI_SEGMENT_NAME + 16] = "";
+    char name[MI_SEGMENT_NAME], aside[MI_SEGMENT_NAME + 16];
     mi_segment_name(number, name);
-    strcat(strcat(aside, name), ".damaged");
+    snprintf(aside, sizeof aside, "%s.damaged", name);
     j->ops->rename(j->ops->context, j->dir, name, aside);
     report->damaged_bytes += size;
     mi_log_line(

@@ -1,7 +1,7 @@
 /*
- * What a PUBLISH pays for the journal: nanoseconds of CPU per append of a 256-byte payload, with the disk thread at
- * work beside it, next to the bare pwritev of as many bytes in the same run; reading through a cursor; starts
- * with a million waiting. journal_bench [DIRECTORY]      default: a temporary one
+ * What a PUBLISH pays for the journal: nanoseconds of CPU per append of a 256-byte payload, with the disk
+ * thread at work beside it, next to the bare pwritev of as many bytes in the same run; reading through a
+ * cursor; starts with a million waiting. journal_bench [DIRECTORY]      default: a temporary one
  */
 #include "journal/journal.h"
 #include "support/process.h"
