@@ -347,6 +347,5 @@ int main(int argc, char **argv)
     if (argc < 2 || !target_choose("devserver", "0.9", argv[1]) || !target_start())
         return 2;
     int rc = mi_suite_run("devserver faults", tests, argc - 1, argv + 1);
-    target_end();
-    return rc;
+    return target_end() ? rc : 1;
 }

@@ -44,6 +44,5 @@ int main(int argc, char **argv)
     char suite[64];
     snprintf(suite, sizeof suite, "contract with %s %s", argv[1], argv[2]);
     int rc = mi_suite_run(suite, all, argc - 3, argv + 3);
-    target_end();
-    return rc;
+    return target_end() ? rc : 1;
 }

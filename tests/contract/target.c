@@ -128,18 +128,23 @@ bool target_login(void)
 
 bool target_restart(bool graceful)
 {
-    if (graceful)
-        mi_process_stop(&target.process, START_MS);
-    else
+    if (graceful && mi_process_stop(&target.process, START_MS) != 0)
+        return false;
+    if (!graceful)
         mi_process_kill(&target.process);
     call_forget_connections();
     return launch(false);
 }
 
-void target_end(void)
+bool target_end(void)
 {
-    mi_process_stop(&target.process, START_MS);
+    bool clean = mi_process_stop(&target.process, START_MS) == 0;
+    char *said = clean ? NULL : mi_read_file(target.output);
+    if (said)
+        fprintf(stderr, "the server did not end cleanly; it says:\n%s\n", said);
+    free(said);
     mi_remove_tree(target.dir);
+    return clean;
 }
 
 bool target_is_08(void)

@@ -13,10 +13,10 @@
 bool target_choose(const char *kind, const char *version, const char *devserver);
 /* Starts it with an empty directory and waits until it takes logins. False with the reason on stderr. */
 bool target_start(void);
-/* SIGKILL or SIGTERM, then the same again on the same directory. */
+/* SIGKILL, or SIGTERM (and then a clean end), then the same again on the same directory. */
 bool target_restart(bool graceful);
-/* Ends it and removes its directory. */
-void target_end(void);
+/* Ends it and removes its directory. False when it had to be killed or ended with an error. */
+bool target_end(void);
 
 bool target_is_08(void);
 bool target_is_real(void);

@@ -89,8 +89,8 @@ bool dev_http_open(struct dev_http *http)
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(http->server->http_port)};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     http->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_USE_TURBO | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, http->server->http_port,
-        NULL, NULL, on_request, http, MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u,
+        MHD_USE_EPOLL | MHD_USE_TURBO | MHD_ALLOW_SUSPEND_RESUME, http->server->http_port, NULL, NULL,
+        on_request, http, MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)MAX_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)CONNECTION_MEMORY, MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,
         MHD_OPTION_UNESCAPE_CALLBACK, keep_escaped, NULL, MHD_OPTION_URI_LOG_CALLBACK, keep_uri, http,
