@@ -77,12 +77,15 @@ static void put_routes(struct mi_out *out, struct mi_checkpoint_writer *w, const
 
 static void put_lane(struct mi_checkpoint_writer *w, const struct mi_lane *lane)
 {
-    bool old = !lane->old_settled && lane->old_from_known;
+    const struct mi_out *out = lane->out;
+    /* What may have been sent before this start and is not looked for yet may stand lower than what came
+     * since. */
+    bool old = !lane->old_settled && mi_window_start(&out->window) < out->start_sequence;
     struct mi_checkpoint_item item = {
         .tag = 'L',
         .lane = {.partition = lane->partition,
                  .confirmed = lane->confirmed,
-                 .read_from_known = lane->read_from_known,
+                 .read_from_known = lane->read_from_known && (!old || lane->old_from_known),
                  .lost = lane->lost || lane->again.count,
                  .confirmed_offset = lane->confirmed_offset,
                  .id_hi = lane->confirmed_id.hi,

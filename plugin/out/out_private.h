@@ -116,6 +116,7 @@ struct mi_out {
     struct mi_lane *paused_for; /* reading waits for this lane to take on more */
     uint64_t paused_until_ns;
     uint64_t read_due_ns; /* after a failed read */
+    bool lost_full; /* resend.c waits for room */
     /* settling */
     struct mi_id_set *found_ahead;    /* settle.h: in Iggy, but not in the window yet */
     struct mi_done_runs done_before; /* checkpoint.h */

@@ -90,7 +90,9 @@ static void stop(struct mi_out *out, bool full, uint64_t passed)
 
 bool mi_out_resend_step(struct mi_out *out)
 {
-    if (!out->lost_cursor || out->window.side_used >= MI_SIDE_ENTRIES)
+    if (out->lost_full && out->window.side_used <= MI_SIDE_ENTRIES / 2)
+        out->lost_full = false;
+    if (!out->lost_cursor || out->lost_full)
         return false;
     struct mi_journal_ref ref;
     struct mi_record record;
@@ -103,6 +105,7 @@ bool mi_out_resend_step(struct mi_out *out)
         if (!collect(out, &ref, &record)) {
             mi_cursor_free(out->lost_cursor); /* this record again, when there is room */
             out->lost_cursor = mi_cursor_new(out->journal, ref.sequence);
+            out->lost_full = true;
             stop(out, true, ref.sequence);
             return false;
         }
