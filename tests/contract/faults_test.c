@@ -58,7 +58,8 @@ static struct reply *send_one(void)
     return produce_many(stream, "t", 0, 1, 20);
 }
 
-/* On a connection of its own: libcurl sends a request again by itself when a used connection dies without an answer. */
+/* On a connection of its own: libcurl sends a request again by itself when a used connection dies without an
+ * answer. */
 static struct reply *send_one_fresh(void)
 {
     call_forget_connections();
