@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_COUNT = 100, BACKOFF_FIRST_MS = 100, BACKOFF_STEPS = 6 };
+enum { FIRST_COUNT = 100, BACKOFF_FIRST_MS = 100, BACKOFF_STEPS = 6, SAME_TOPIC_US = 1000000 };
 
 static char *text_of(struct mi_span s)
 {
@@ -58,6 +58,13 @@ static bool make_readers(struct mi_target *t, uint32_t count, uint32_t *next_id)
     return true;
 }
 
+/* Iggy 0.8 gives a topic another stamp, some milliseconds off, at the first restart
+ * (docs/iggy-compatibility.md): less than a second is the same topic. */
+static bool differs(uint64_t a_us, uint64_t b_us)
+{
+    return (a_us > b_us ? a_us - b_us : b_us - a_us) >= SAME_TOPIC_US;
+}
+
 static void place(struct mi_reader *r, uint64_t at)
 {
     r->placed = true;
@@ -91,7 +98,7 @@ enum mi_target_change mi_target_details(struct mi_target *t, const struct iggy_t
                                         enum mi_start start, uint32_t *next_id)
 {
     bool first_look = t->created_at == 0 && !t->was_missing;
-    bool made_again = t->created_at != 0 && t->created_at != topic->created_at;
+    bool made_again = t->created_at != 0 && differs(t->created_at, topic->created_at);
     enum mi_target_change change = MI_TARGET_SAME;
     if (!make_readers(t, topic->partitions_count, next_id))
         return MI_TARGET_SAME;

@@ -65,9 +65,20 @@ static void a_topic_made_again_starts_anew(void)
     struct iggy_partition before[] = {part(0, 9, 10)}, after[] = {part(0, 1, 2)};
     struct mi_target *t = fresh();
     details(t, 5, before, 1, MI_START_LATEST);
-    CU_ASSERT_EQUAL(details(t, 6, after, 1, MI_START_LATEST), MI_TARGET_MADE_AGAIN);
+    CU_ASSERT_EQUAL(details(t, 2000006, after, 1, MI_START_LATEST), MI_TARGET_MADE_AGAIN);
     CU_ASSERT_EQUAL(t->readers[0].next, 0);
     CU_ASSERT_TRUE(mi_reader_wants(t, &t->readers[0], 0));
+    mi_target_free(t);
+}
+
+static void a_stamp_that_moves_by_milliseconds_is_the_same_topic(void)
+{
+    struct iggy_partition parts[] = {part(0, 9, 10)};
+    struct mi_target *t = fresh();
+    details(t, 5000000, parts, 1, MI_START_LATEST);
+    CU_ASSERT_EQUAL(details(t, 5020000, parts, 1, MI_START_LATEST), MI_TARGET_SAME);
+    CU_ASSERT_EQUAL(t->readers[0].next, 10);
+    CU_ASSERT_EQUAL(details(t, 6020000, parts, 1, MI_START_LATEST), MI_TARGET_MADE_AGAIN);
     mi_target_free(t);
 }
 
@@ -114,6 +125,8 @@ static CU_TestInfo tests[] = {
     {"what was missing at first is read whole", what_was_missing_at_first_is_read_whole},
     {"a new partition is read from its beginning", a_new_partition_is_read_from_its_beginning},
     {"a topic made again starts anew", a_topic_made_again_starts_anew},
+    {"a stamp that moves by milliseconds is the same topic",
+     a_stamp_that_moves_by_milliseconds_is_the_same_topic},
     {"a lost tail moves the reader back", a_lost_tail_moves_the_reader_back},
     {"restored positions go on", restored_positions_go_on},
     {"the pace slows when idle and backs off when failing",
