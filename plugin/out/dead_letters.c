@@ -107,9 +107,21 @@ static int append(struct mi_dead_letters *d, const struct mi_record *r, size_t b
     return rc;
 }
 
+/* Somebody took letters out and put a new file in this one's place. */
+static bool replaced(const struct mi_dead_letters *d)
+{
+    struct stat ours, there;
+    return fstat(d->fd, &ours) != 0 || stat(d->path, &there) != 0 || ours.st_ino != there.st_ino ||
+           ours.st_dev != there.st_dev;
+}
+
 enum mi_dead mi_dead_letters_add(struct mi_dead_letters *d, const struct mi_record *record,
                                  struct mi_error *err)
 {
+    if (d->fd >= 0 && replaced(d)) {
+        close(d->fd);
+        d->fd = -1;
+    }
     if (d->fd < 0 && open_file(d, err) != 0)
         return MI_DEAD_FAILED;
     if (known(d, record->sequence))
@@ -181,19 +193,25 @@ static int open_file(struct mi_dead_letters *d, struct mi_error *err)
     struct stat st = {0};
     fstat(fd, &st);
     mi_buf_init(&buf, (size_t)st.st_size + 1);
-    off_t at = 0;
+    off_t at = 0, good = 0;
     int64_t bytes = 0;
     d->count = 0;
-    while (at < st.st_size && (bytes = read_letter(fd, &buf, at, st.st_size, &record)) > 0 &&
-           remember(d, record.sequence))
-        at += bytes;
+    while (at < st.st_size && (bytes = read_letter(fd, &buf, at, st.st_size, &record)) >= 0) {
+        at += bytes ? bytes : MI_RECORD_ALIGN; /* damage between letters is left where it is */
+        if (bytes && !remember(d, record.sequence)) {
+            bytes = -1;
+            errno = ENOMEM;
+            break;
+        }
+        good = bytes ? at : good;
+    }
     mi_buf_fini(&buf);
-    if (bytes < 0 || ftruncate(fd, at) != 0 || lseek(fd, at, SEEK_SET) < 0) {
+    if (bytes < 0 || ftruncate(fd, good) != 0 || lseek(fd, good, SEEK_SET) < 0) {
         mi_error_set(err, "%s: %s", d->path, strerror(errno));
         close(fd);
         return -1;
     }
     d->fd = fd;
-    d->bytes = (uint64_t)at;
+    d->bytes = (uint64_t)good;
     return 0;
 }

@@ -7,8 +7,9 @@
  *     0   8  run number, upper half of the message id
  *     8      record, its reason set
  *
- * Appended and synced one by one; a torn tail is cut at opening. The sequences that the file holds are known,
- * so that a record comes in once even when a crash hit between this file and the state file.
+ * Appended and synced one by one; a torn tail is cut at opening, and the file is opened again when another
+ * one has taken its place. The sequences that the file holds are known, so that a record comes in once even
+ * when a crash hit between this file and the state file.
  */
 #ifndef MI_DEAD_LETTERS_H
 #define MI_DEAD_LETTERS_H

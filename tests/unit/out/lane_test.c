@@ -21,181 +21,185 @@ static struct mi_lane_input input(enum mi_lane_event event, uint64_t now)
                                   .queued = 20};
 }
 
-/* What each event leads to, with a timer that is due, no doubt and nothing to check. S is the state as it was. */
+/* What each event leads to, with a timer that is due, no doubt and nothing to check. S is the state as it
+ * was. */
 #define S MI_LANE_STATES
 struct cell {
     enum mi_lane_state state;
     enum mi_lane_action action;
 };
-static const struct cell EXPECTED[MI_LANE_STATES][MI_LANE_EVENTS] = {
-    [MI_LANE_IDLE] =
-        {
-            [MI_EV_WORK] = {MI_LANE_IN_FLIGHT, MI_DO_SEND},
-            [MI_EV_TIMER] = {S, MI_DO_NOTHING},
-            [MI_EV_STORED] = {S, MI_DO_NOTHING},
-            [MI_EV_NOT_STORED] = {S, MI_DO_NOTHING},
-            [MI_EV_LINK] = {S, MI_DO_NOTHING},
-            [MI_EV_UNKNOWN] = {S, MI_DO_NOTHING},
-            [MI_EV_TARGET] = {S, MI_DO_NOTHING},
-            [MI_EV_MESSAGE] = {S, MI_DO_NOTHING},
-            [MI_EV_READ_ALL] = {S, MI_DO_NOTHING},
-            [MI_EV_READ_ABSENT] = {S, MI_DO_NOTHING},
-            [MI_EV_READ_FAILED] = {S, MI_DO_NOTHING},
-            [MI_EV_READ_DENIED] = {S, MI_DO_NOTHING},
-            [MI_EV_TARGET_READY] = {S, MI_DO_NOTHING},
-            [MI_EV_SIGN] = {S, MI_DO_NOTHING},
-            [MI_EV_RESTART] = {S, MI_DO_NOTHING},
-            [MI_EV_CHECK_OK] = {S, MI_DO_NOTHING},
-            [MI_EV_CHECK_LOST] = {S, MI_DO_NOTHING},
-            [MI_EV_CHECK_FAILED] = {S, MI_DO_NOTHING},
-        },
-    [MI_LANE_IN_FLIGHT] =
-        {
-            [MI_EV_WORK] = {S, MI_DO_NOTHING},
-            [MI_EV_TIMER] = {S, MI_DO_NOTHING},
-            [MI_EV_STORED] = {MI_LANE_IDLE, MI_DO_FINISH},
-            [MI_EV_NOT_STORED] = {MI_LANE_BACKOFF, MI_DO_NOTHING},
-            [MI_EV_LINK] = {MI_LANE_IDLE, MI_DO_NOTHING},
-            [MI_EV_UNKNOWN] = {MI_LANE_SETTLING, MI_DO_NOTHING},
-            [MI_EV_TARGET] = {MI_LANE_HELD, MI_DO_REFRESH},
-            [MI_EV_MESSAGE] = {MI_LANE_IDLE, MI_DO_REBUILD},
-            [MI_EV_READ_ALL] = {S, MI_DO_NOTHING},
-            [MI_EV_READ_ABSENT] = {S, MI_DO_NOTHING},
-            [MI_EV_READ_FAILED] = {S, MI_DO_NOTHING},
-            [MI_EV_READ_DENIED] = {S, MI_DO_NOTHING},
-            [MI_EV_TARGET_READY] = {S, MI_DO_NOTHING},
-            [MI_EV_SIGN] = {S, MI_DO_NOTHING},
-            [MI_EV_RESTART] = {S, MI_DO_NOTHING},
-            [MI_EV_CHECK_OK] = {S, MI_DO_NOTHING},
-            [MI_EV_CHECK_LOST] = {S, MI_DO_NOTHING},
-            [MI_EV_CHECK_FAILED] = {S, MI_DO_NOTHING},
-        },
-    [MI_LANE_BACKOFF] =
-        {
-            [MI_EV_WORK] = {S, MI_DO_NOTHING},
-            [MI_EV_TIMER] = {MI_LANE_IDLE, MI_DO_NOTHING},
-            [MI_EV_STORED] = {S, MI_DO_NOTHING},
-            [MI_EV_NOT_STORED] = {S, MI_DO_NOTHING},
-            [MI_EV_LINK] = {S, MI_DO_NOTHING},
-            [MI_EV_UNKNOWN] = {S, MI_DO_NOTHING},
-            [MI_EV_TARGET] = {S, MI_DO_NOTHING},
-            [MI_EV_MESSAGE] = {S, MI_DO_NOTHING},
-            [MI_EV_READ_ALL] = {S, MI_DO_NOTHING},
-            [MI_EV_READ_ABSENT] = {S, MI_DO_NOTHING},
-            [MI_EV_READ_FAILED] = {S, MI_DO_NOTHING},
-            [MI_EV_READ_DENIED] = {S, MI_DO_NOTHING},
-            [MI_EV_TARGET_READY] = {S, MI_DO_NOTHING},
-            [MI_EV_SIGN] = {S, MI_DO_NOTHING},
-            [MI_EV_RESTART] = {S, MI_DO_NOTHING},
-            [MI_EV_CHECK_OK] = {S, MI_DO_NOTHING},
-            [MI_EV_CHECK_LOST] = {S, MI_DO_NOTHING},
-            [MI_EV_CHECK_FAILED] = {S, MI_DO_NOTHING},
-        },
-    [MI_LANE_HELD] =
-        {
-            [MI_EV_WORK] = {S, MI_DO_NOTHING},
-            [MI_EV_TIMER] = {MI_LANE_IDLE, MI_DO_NOTHING},
-            [MI_EV_STORED] = {S, MI_DO_NOTHING},
-            [MI_EV_NOT_STORED] = {S, MI_DO_NOTHING},
-            [MI_EV_LINK] = {S, MI_DO_NOTHING},
-            [MI_EV_UNKNOWN] = {S, MI_DO_NOTHING},
-            [MI_EV_TARGET] = {S, MI_DO_NOTHING},
-            [MI_EV_MESSAGE] = {S, MI_DO_NOTHING},
-            [MI_EV_READ_ALL] = {S, MI_DO_NOTHING},
-            [MI_EV_READ_ABSENT] = {S, MI_DO_NOTHING},
-            [MI_EV_READ_FAILED] = {S, MI_DO_NOTHING},
-            [MI_EV_READ_DENIED] = {S, MI_DO_NOTHING},
-            [MI_EV_TARGET_READY] = {MI_LANE_IDLE, MI_DO_NOTHING},
-            [MI_EV_SIGN] = {S, MI_DO_NOTHING},
-            [MI_EV_RESTART] = {S, MI_DO_NOTHING},
-            [MI_EV_CHECK_OK] = {S, MI_DO_NOTHING},
-            [MI_EV_CHECK_LOST] = {S, MI_DO_NOTHING},
-            [MI_EV_CHECK_FAILED] = {S, MI_DO_NOTHING},
-        },
-    [MI_LANE_SETTLING] =
-        {
-            [MI_EV_WORK] = {S, MI_DO_NOTHING},
-            [MI_EV_TIMER] = {MI_LANE_READING_BACK, MI_DO_READ_BACK},
-            [MI_EV_STORED] = {S, MI_DO_NOTHING},
-            [MI_EV_NOT_STORED] = {S, MI_DO_NOTHING},
-            [MI_EV_LINK] = {S, MI_DO_NOTHING},
-            [MI_EV_UNKNOWN] = {S, MI_DO_NOTHING},
-            [MI_EV_TARGET] = {S, MI_DO_NOTHING},
-            [MI_EV_MESSAGE] = {S, MI_DO_NOTHING},
-            [MI_EV_READ_ALL] = {S, MI_DO_NOTHING},
-            [MI_EV_READ_ABSENT] = {S, MI_DO_NOTHING},
-            [MI_EV_READ_FAILED] = {S, MI_DO_NOTHING},
-            [MI_EV_READ_DENIED] = {S, MI_DO_NOTHING},
-            [MI_EV_TARGET_READY] = {S, MI_DO_NOTHING},
-            [MI_EV_SIGN] = {S, MI_DO_NOTHING},
-            [MI_EV_RESTART] = {S, MI_DO_NOTHING},
-            [MI_EV_CHECK_OK] = {S, MI_DO_NOTHING},
-            [MI_EV_CHECK_LOST] = {S, MI_DO_NOTHING},
-            [MI_EV_CHECK_FAILED] = {S, MI_DO_NOTHING},
-        },
-    [MI_LANE_READING_BACK] =
-        {
-            [MI_EV_WORK] = {S, MI_DO_NOTHING},
-            [MI_EV_TIMER] = {S, MI_DO_NOTHING},
-            [MI_EV_STORED] = {S, MI_DO_NOTHING},
-            [MI_EV_NOT_STORED] = {S, MI_DO_NOTHING},
-            [MI_EV_LINK] = {S, MI_DO_NOTHING},
-            [MI_EV_UNKNOWN] = {S, MI_DO_NOTHING},
-            [MI_EV_TARGET] = {S, MI_DO_NOTHING},
-            [MI_EV_MESSAGE] = {S, MI_DO_NOTHING},
-            [MI_EV_READ_ALL] = {MI_LANE_IDLE, MI_DO_FINISH},
-            [MI_EV_READ_ABSENT] = {MI_LANE_IDLE, MI_DO_RESEND},
-            [MI_EV_READ_FAILED] = {MI_LANE_SETTLING, MI_DO_NOTHING},
-            [MI_EV_READ_DENIED] = {MI_LANE_IDLE, MI_DO_RESEND},
-            [MI_EV_TARGET_READY] = {S, MI_DO_NOTHING},
-            [MI_EV_SIGN] = {S, MI_DO_NOTHING},
-            [MI_EV_RESTART] = {S, MI_DO_NOTHING},
-            [MI_EV_CHECK_OK] = {S, MI_DO_NOTHING},
-            [MI_EV_CHECK_LOST] = {S, MI_DO_NOTHING},
-            [MI_EV_CHECK_FAILED] = {S, MI_DO_NOTHING},
-        },
-    [MI_LANE_CHECKING] =
-        {
-            [MI_EV_WORK] = {S, MI_DO_NOTHING},
-            [MI_EV_TIMER] = {S, MI_DO_NOTHING},
-            [MI_EV_STORED] = {S, MI_DO_NOTHING},
-            [MI_EV_NOT_STORED] = {S, MI_DO_NOTHING},
-            [MI_EV_LINK] = {S, MI_DO_NOTHING},
-            [MI_EV_UNKNOWN] = {S, MI_DO_NOTHING},
-            [MI_EV_TARGET] = {S, MI_DO_NOTHING},
-            [MI_EV_MESSAGE] = {S, MI_DO_NOTHING},
-            [MI_EV_READ_ALL] = {S, MI_DO_NOTHING},
-            [MI_EV_READ_ABSENT] = {S, MI_DO_NOTHING},
-            [MI_EV_READ_FAILED] = {S, MI_DO_NOTHING},
-            [MI_EV_READ_DENIED] = {S, MI_DO_NOTHING},
-            [MI_EV_TARGET_READY] = {S, MI_DO_NOTHING},
-            [MI_EV_SIGN] = {S, MI_DO_NOTHING},
-            [MI_EV_RESTART] = {S, MI_DO_NOTHING},
-            [MI_EV_CHECK_OK] = {MI_LANE_IDLE, MI_DO_NOTHING},
-            [MI_EV_CHECK_LOST] = {MI_LANE_SETTLING, MI_DO_REBUILD},
-            [MI_EV_CHECK_FAILED] = {MI_LANE_BACKOFF, MI_DO_NOTHING},
-        },
+static const struct cell EXPECTED[MI_LANE_STATES][MI_LANE_EVENTS] =
+    {
+        [MI_LANE_IDLE] =
+            {
+                [MI_EV_WORK] = {MI_LANE_IN_FLIGHT, MI_DO_SEND},
+                [MI_EV_TIMER] = {S, MI_DO_NOTHING},
+                [MI_EV_STORED] = {S, MI_DO_NOTHING},
+                [MI_EV_NOT_STORED] = {S, MI_DO_NOTHING},
+                [MI_EV_LINK] = {S, MI_DO_NOTHING},
+                [MI_EV_UNKNOWN] = {S, MI_DO_NOTHING},
+                [MI_EV_TARGET] = {S, MI_DO_NOTHING},
+                [MI_EV_MESSAGE] = {S, MI_DO_NOTHING},
+                [MI_EV_READ_ALL] = {S, MI_DO_NOTHING},
+                [MI_EV_READ_ABSENT] = {S, MI_DO_NOTHING},
+                [MI_EV_READ_FAILED] = {S, MI_DO_NOTHING},
+                [MI_EV_READ_DENIED] = {S, MI_DO_NOTHING},
+                [MI_EV_TARGET_READY] = {S, MI_DO_NOTHING},
+                [MI_EV_SIGN] = {S, MI_DO_NOTHING},
+                [MI_EV_RESTART] = {S, MI_DO_NOTHING},
+                [MI_EV_CHECK_OK] = {S, MI_DO_NOTHING},
+                [MI_EV_CHECK_LOST] = {S, MI_DO_NOTHING},
+                [MI_EV_CHECK_FAILED] = {S, MI_DO_NOTHING},
+            },
+        [MI_LANE_IN_FLIGHT] =
+            {
+                [MI_EV_WORK] = {S, MI_DO_NOTHING},
+                [MI_EV_TIMER] = {S, MI_DO_NOTHING},
+                [MI_EV_STORED] = {MI_LANE_IDLE, MI_DO_FINISH},
+                [MI_EV_NOT_STORED] = {MI_LANE_BACKOFF, MI_DO_NOTHING},
+                [MI_EV_LINK] = {MI_LANE_IDLE, MI_DO_NOTHING},
+                [MI_EV_UNKNOWN] = {MI_LANE_SETTLING, MI_DO_NOTHING},
+                [MI_EV_TARGET] = {MI_LANE_HELD, MI_DO_REFRESH},
+                [MI_EV_MESSAGE] = {MI_LANE_IDLE, MI_DO_REBUILD},
+                [MI_EV_READ_ALL] = {S, MI_DO_NOTHING},
+                [MI_EV_READ_ABSENT] = {S, MI_DO_NOTHING},
+                [MI_EV_READ_FAILED] = {S, MI_DO_NOTHING},
+                [MI_EV_READ_DENIED] = {S, MI_DO_NOTHING},
+                [MI_EV_TARGET_READY] = {S, MI_DO_NOTHING},
+                [MI_EV_SIGN] = {S, MI_DO_NOTHING},
+                [MI_EV_RESTART] = {S, MI_DO_NOTHING},
+                [MI_EV_CHECK_OK] = {S, MI_DO_NOTHING},
+                [MI_EV_CHECK_LOST] = {S, MI_DO_NOTHING},
+                [MI_EV_CHECK_FAILED] = {S, MI_DO_NOTHING},
+            },
+        [MI_LANE_BACKOFF] =
+            {
+                [MI_EV_WORK] = {S, MI_DO_NOTHING},
+                [MI_EV_TIMER] = {MI_LANE_IDLE, MI_DO_NOTHING},
+                [MI_EV_STORED] = {S, MI_DO_NOTHING},
+                [MI_EV_NOT_STORED] = {S, MI_DO_NOTHING},
+                [MI_EV_LINK] = {S, MI_DO_NOTHING},
+                [MI_EV_UNKNOWN] = {S, MI_DO_NOTHING},
+                [MI_EV_TARGET] = {S, MI_DO_NOTHING},
+                [MI_EV_MESSAGE] = {S, MI_DO_NOTHING},
+                [MI_EV_READ_ALL] = {S, MI_DO_NOTHING},
+                [MI_EV_READ_ABSENT] = {S, MI_DO_NOTHING},
+                [MI_EV_READ_FAILED] = {S, MI_DO_NOTHING},
+                [MI_EV_READ_DENIED] = {S, MI_DO_NOTHING},
+                [MI_EV_TARGET_READY] = {S, MI_DO_NOTHING},
+                [MI_EV_SIGN] = {S, MI_DO_NOTHING},
+                [MI_EV_RESTART] = {S, MI_DO_NOTHING},
+                [MI_EV_CHECK_OK] = {S, MI_DO_NOTHING},
+                [MI_EV_CHECK_LOST] = {S, MI_DO_NOTHING},
+                [MI_EV_CHECK_FAILED] = {S, MI_DO_NOTHING},
+            },
+        [MI_LANE_HELD] =
+            {
+                [MI_EV_WORK] = {S, MI_DO_NOTHING},
+                [MI_EV_TIMER] = {MI_LANE_IDLE, MI_DO_NOTHING},
+                [MI_EV_STORED] = {S, MI_DO_NOTHING},
+                [MI_EV_NOT_STORED] = {S, MI_DO_NOTHING},
+                [MI_EV_LINK] = {S, MI_DO_NOTHING},
+                [MI_EV_UNKNOWN] = {S, MI_DO_NOTHING},
+                [MI_EV_TARGET] = {S, MI_DO_NOTHING},
+                [MI_EV_MESSAGE] = {S, MI_DO_NOTHING},
+                [MI_EV_READ_ALL] = {S, MI_DO_NOTHING},
+                [MI_EV_READ_ABSENT] = {S, MI_DO_NOTHING},
+                [MI_EV_READ_FAILED] = {S, MI_DO_NOTHING},
+                [MI_EV_READ_DENIED] = {S, MI_DO_NOTHING},
+                [MI_EV_TARGET_READY] = {MI_LANE_IDLE, MI_DO_NOTHING},
+                [MI_EV_SIGN] = {S, MI_DO_NOTHING},
+                [MI_EV_RESTART] = {S, MI_DO_NOTHING},
+                [MI_EV_CHECK_OK] = {S, MI_DO_NOTHING},
+                [MI_EV_CHECK_LOST] = {S, MI_DO_NOTHING},
+                [MI_EV_CHECK_FAILED] = {S, MI_DO_NOTHING},
+            },
+        [MI_LANE_SETTLING] =
+            {
+                [MI_EV_WORK] = {S, MI_DO_NOTHING},
+                [MI_EV_TIMER] = {MI_LANE_READING_BACK, MI_DO_READ_BACK},
+                [MI_EV_STORED] = {S, MI_DO_NOTHING},
+                [MI_EV_NOT_STORED] = {S, MI_DO_NOTHING},
+                [MI_EV_LINK] = {S, MI_DO_NOTHING},
+                [MI_EV_UNKNOWN] = {S, MI_DO_NOTHING},
+                [MI_EV_TARGET] = {S, MI_DO_NOTHING},
+                [MI_EV_MESSAGE] = {S, MI_DO_NOTHING},
+                [MI_EV_READ_ALL] = {S, MI_DO_NOTHING},
+                [MI_EV_READ_ABSENT] = {S, MI_DO_NOTHING},
+                [MI_EV_READ_FAILED] = {S, MI_DO_NOTHING},
+                [MI_EV_READ_DENIED] = {S, MI_DO_NOTHING},
+                [MI_EV_TARGET_READY] = {S, MI_DO_NOTHING},
+                [MI_EV_SIGN] = {S, MI_DO_NOTHING},
+                [MI_EV_RESTART] = {S, MI_DO_NOTHING},
+                [MI_EV_CHECK_OK] = {S, MI_DO_NOTHING},
+                [MI_EV_CHECK_LOST] = {S, MI_DO_NOTHING},
+                [MI_EV_CHECK_FAILED] = {S, MI_DO_NOTHING},
+            },
+        [MI_LANE_READING_BACK] =
+            {
+                [MI_EV_WORK] = {S, MI_DO_NOTHING},
+                [MI_EV_TIMER] = {S, MI_DO_NOTHING},
+                [MI_EV_STORED] = {S, MI_DO_NOTHING},
+                [MI_EV_NOT_STORED] = {S, MI_DO_NOTHING},
+                [MI_EV_LINK] = {S, MI_DO_NOTHING},
+                [MI_EV_UNKNOWN] = {S, MI_DO_NOTHING},
+                [MI_EV_TARGET] = {S, MI_DO_NOTHING},
+                [MI_EV_MESSAGE] = {S, MI_DO_NOTHING},
+                [MI_EV_READ_ALL] = {MI_LANE_IDLE, MI_DO_FINISH},
+                [MI_EV_READ_ABSENT] = {MI_LANE_IDLE, MI_DO_RESEND},
+                [MI_EV_READ_FAILED] = {MI_LANE_SETTLING, MI_DO_NOTHING},
+                [MI_EV_READ_DENIED] = {MI_LANE_IDLE, MI_DO_RESEND},
+                [MI_EV_TARGET_READY] = {S, MI_DO_NOTHING},
+                [MI_EV_SIGN] = {S, MI_DO_NOTHING},
+                [MI_EV_RESTART] = {S, MI_DO_NOTHING},
+                [MI_EV_CHECK_OK] = {S, MI_DO_NOTHING},
+                [MI_EV_CHECK_LOST] = {S, MI_DO_NOTHING},
+                [MI_EV_CHECK_FAILED] = {S, MI_DO_NOTHING},
+            },
+        [MI_LANE_CHECKING] =
+            {
+                [MI_EV_WORK] = {S, MI_DO_NOTHING},
+                [MI_EV_TIMER] = {S, MI_DO_NOTHING},
+                [MI_EV_STORED] = {S, MI_DO_NOTHING},
+                [MI_EV_NOT_STORED] = {S, MI_DO_NOTHING},
+                [MI_EV_LINK] = {S, MI_DO_NOTHING},
+                [MI_EV_UNKNOWN] = {S, MI_DO_NOTHING},
+                [MI_EV_TARGET] = {S, MI_DO_NOTHING},
+                [MI_EV_MESSAGE] = {S, MI_DO_NOTHING},
+                [MI_EV_READ_ALL] = {S, MI_DO_NOTHING},
+                [MI_EV_READ_ABSENT] = {S, MI_DO_NOTHING},
+                [MI_EV_READ_FAILED] = {S, MI_DO_NOTHING},
+                [MI_EV_READ_DENIED] = {S, MI_DO_NOTHING},
+                [MI_EV_TARGET_READY] = {S, MI_DO_NOTHING},
+                [MI_EV_SIGN] = {S, MI_DO_NOTHING},
+                [MI_EV_RESTART] = {S, MI_DO_NOTHING},
+                [MI_EV_CHECK_OK] = {MI_LANE_IDLE, MI_DO_NOTHING},
+                [MI_EV_CHECK_LOST] = {MI_LANE_SETTLING, MI_DO_REBUILD},
+                [MI_EV_CHECK_FAILED] = {MI_LANE_BACKOFF, MI_DO_NOTHING},
+            },
 };
 
 static void test_every_event_in_every_state(void)
 {
     for (int s = 0; s < MI_LANE_STATES; s++) {
         for (int e = 0; e < MI_LANE_EVENTS; e++) {
-            struct mi_lane_machine m = {.state = (enum mi_lane_state)s, .due_ns = 5 * MS, .settle_ns = 5 * MS};
+            struct mi_lane_machine m = {
+                .state = (enum mi_lane_state)s, .due_ns = 5 * MS, .settle_ns = 5 * MS};
             struct mi_lane_input in = input((enum mi_lane_event)e, 2000 * MS);
             m.read_ns = 6 * MS;
             enum mi_lane_action action = mi_lane_step(&m, &in);
             const struct cell *x = &EXPECTED[s][e];
             CU_ASSERT_EQUAL(action, x->action);
             CU_ASSERT_EQUAL(m.state, x->state == S ? (enum mi_lane_state)s : x->state);
-            bool sign = e == MI_EV_SIGN || e == MI_EV_RESTART || (s == MI_LANE_CHECKING && e == MI_EV_CHECK_FAILED);
+            bool sign =
+                e == MI_EV_SIGN || e == MI_EV_RESTART || (s == MI_LANE_CHECKING && e == MI_EV_CHECK_FAILED);
             CU_ASSERT_EQUAL(m.check, sign);
         }
     }
 }
 
-static enum mi_lane_action step(struct mi_lane_machine *m, enum mi_lane_event event, uint64_t now, uint32_t sent,
-                                uint32_t queued)
+static enum mi_lane_action step(struct mi_lane_machine *m, enum mi_lane_event event, uint64_t now,
+                                uint32_t sent, uint32_t queued)
 {
     struct mi_lane_input in = input(event, now);
     in.sent = sent;

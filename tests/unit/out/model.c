@@ -1,5 +1,6 @@
 /*
- * model: the server. Batches are looked into by wrapping iggy_batch_start and iggy_batch_add (see CMakeLists.txt).
+ * model: the server. Batches are looked into by wrapping iggy_batch_start and iggy_batch_add (see
+ * CMakeLists.txt).
  */
 #include "model.h"
 
@@ -66,7 +67,8 @@ bool __wrap_iggy_batch_add(struct iggy_batch *batch, struct iggy_id id, struct i
     *s = (struct stored){.id = id, .number = UINT32_MAX};
     if (payload_2.len >= 4)
         memcpy(&s->number, payload_2.data, 4);
-    s->dead = mi_headers_find((struct mi_span){headers.data, headers.len}, mi_span_of("mqtt.dead_reason"), &h);
+    s->dead =
+        mi_headers_find((struct mi_span){headers.data, headers.len}, mi_span_of("mqtt.dead_reason"), &h);
     return true;
 }
 
@@ -213,8 +215,8 @@ static iggy_request poll_messages(void *context, const struct iggy_poll *poll, i
     return op->request;
 }
 
-static iggy_request get_topic(void *context, struct iggy_span stream, struct iggy_span topic, iggy_topic_fn done,
-                              void *arg)
+static iggy_request get_topic(void *context, struct iggy_span stream, struct iggy_span topic,
+                              iggy_topic_fn done, void *arg)
 {
     struct model *m = context;
     struct op *op = begin(m, TOPIC, (void *)done, arg);
@@ -277,12 +279,14 @@ static void cancel(void *context, iggy_request request)
 
 struct mi_transport model_transport(struct model *m)
 {
-    return (struct mi_transport){produce, poll_messages, get_topic, create_stream, create_topic, get_stats, cancel, m};
+    return (struct mi_transport){produce,      poll_messages, get_topic, create_stream,
+                                 create_topic, get_stats,     cancel,    m};
 }
 
 void model_init(struct model *m)
 {
-    *m = (struct model){.now_ns = 1000000000, .latency_ns = 1000000, .random = 88172645463325252ull, .start_time = 1};
+    *m = (struct model){
+        .now_ns = 1000000000, .latency_ns = 1000000, .random = 88172645463325252ull, .start_time = 1};
 }
 
 void model_fini(struct model *m)
@@ -467,9 +471,8 @@ static void answer_topic(struct model *m, const struct op *op, iggy_topic_fn don
         size_t n = op->topic->partition[i].count;
         list[i] = (struct iggy_partition){.id = i, .current_offset = n ? n - 1 : 0, .messages_count = n};
     }
-    struct iggy_topic topic = {.created_at = op->topic->created_at,
-                               .partitions_count = op->topic->partitions,
-                               .partitions = list};
+    struct iggy_topic topic = {
+        .created_at = op->topic->created_at, .partitions_count = op->topic->partitions, .partitions = list};
     done(op->arg, r, &topic);
 }
 

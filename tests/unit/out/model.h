@@ -1,6 +1,6 @@
 /*
- * model: an Iggy server in memory, behind out's transport, in simulated time. What it does with a produce request is
- * decided by the test; what it holds can be looked at.
+ * model: an Iggy server in memory, behind out's transport, in simulated time. What it does with a produce
+ * request is decided by the test; what it holds can be looked at.
  */
 #ifndef OUT_MODEL_H
 #define OUT_MODEL_H
@@ -37,16 +37,16 @@ enum fate {
     FATE_STORE_SILENTLY, /* 201 without a confirmation, as 0.8 */
     FATE_503,            /* not stored */
     FATE_429,
-    FATE_CUT_BEFORE,     /* never stored, connection cut */
-    FATE_CUT_AFTER,      /* stored, connection cut */
-    FATE_CUT_LATE,       /* connection cut, stored late_ns later */
-    FATE_504_LATE,       /* 504 after the answer time, stored late_ns later */
+    FATE_CUT_BEFORE, /* never stored, connection cut */
+    FATE_CUT_AFTER,  /* stored, connection cut */
+    FATE_CUT_LATE,   /* connection cut, stored late_ns later */
+    FATE_504_LATE,   /* 504 after the answer time, stored late_ns later */
     FATE_403,
     FATE_422,
     FATE_413,
-    FATE_400,            /* an answer that nobody has heard of */
-    FATE_REFUSED,        /* no connection */
-    FATE_LOGIN,          /* login failed */
+    FATE_400,     /* an answer that nobody has heard of */
+    FATE_REFUSED, /* no connection */
+    FATE_LOGIN,   /* login failed */
     FATES
 };
 
@@ -61,14 +61,14 @@ struct model {
     uint64_t start_time;
     struct model_topic topics[MODEL_TARGETS];
     fate_fn fate;
-    bool down;            /* every connection is refused */
-    bool poll_denied;     /* 403 */
+    bool down;        /* every connection is refused */
+    bool poll_denied; /* 403 */
     bool details_denied;
     bool stats_denied;
-    bool polls_fail;      /* 500 */
-    bool tail_unknown;    /* current_offset is 0 when nothing is returned, as 0.8 */
-    bool new_connection;  /* the next answer says so */
-    bool relogin;         /* the next answer says so */
+    bool polls_fail;     /* 500 */
+    bool tail_unknown;   /* current_offset is 0 when nothing is returned, as 0.8 */
+    bool new_connection; /* the next answer says so */
+    bool relogin;        /* the next answer says so */
     uint64_t random;
     unsigned produced, polled, asked, created, most_in_flight, in_flight, connects;
     struct op *ops;

@@ -356,6 +356,11 @@ static void test_dead_letter_file(void)
     r = letter(6);
     CU_ASSERT_EQUAL(mi_dead_letters_add(d, &r, &err), MI_DEAD_WRITTEN);
     CU_ASSERT_EQUAL(size_of(dir), 2 * one);
+    /* the tool put another file in its place */
+    CU_ASSERT_EQUAL(unlink(path), 0);
+    r = letter(8);
+    CU_ASSERT_EQUAL(mi_dead_letters_add(d, &r, &err), MI_DEAD_WRITTEN);
+    CU_ASSERT_EQUAL(size_of(dir), one);
     mi_dead_letters_free(d);
     mi_remove_tree(dir);
     d = mi_dead_letters_new(dir, 1000, 5);

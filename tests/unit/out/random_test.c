@@ -1,6 +1,6 @@
 /*
- * random: seeded sequences of answers, kills of the server, restarts of the bridge, against the model. Whatever happens, every
- * message is there once and each partition is in order; the account adds up.
+ * random: seeded sequences of answers, kills of the server, restarts of the bridge, against the model.
+ * Whatever happens, every message is there once and each partition is in order; the account adds up.
  */
 #include "support/suite.h"
 #include "world.h"
@@ -16,9 +16,9 @@ static unsigned trouble; /* percent of requests that do not end well */
 
 static enum fate any(struct model *m, const uint32_t *numbers, size_t count, size_t bytes)
 {
-    static const enum fate FATES_OF_TROUBLE[] = {FATE_503,      FATE_429,  FATE_CUT_BEFORE, FATE_CUT_AFTER, FATE_CUT_LATE,
-                                                 FATE_504_LATE, FATE_403,  FATE_400,        FATE_REFUSED,   FATE_LOGIN,
-                                                 FATE_STORE_SILENTLY};
+    static const enum fate FATES_OF_TROUBLE[] = {
+        FATE_503, FATE_429, FATE_CUT_BEFORE, FATE_CUT_AFTER, FATE_CUT_LATE,      FATE_504_LATE,
+        FATE_403, FATE_400, FATE_REFUSED,    FATE_LOGIN,     FATE_STORE_SILENTLY};
     (void)numbers, (void)count, (void)bytes;
     m->late_ns = model_random(m) % (10 * MI_NS_PER_S);
     if (model_random(m) % 100 >= trouble)
@@ -38,7 +38,8 @@ static void check_all(struct world *w, uint64_t seed)
         ok &= world_in_order(w, "s", "t", p);
     ok &= world_counted(w, MI_C_COMMITTED) == w->sent && world_counted(w, MI_C_JOURNALED) == w->sent;
     if (!ok)
-        fprintf(stderr, "seed %" PRIu64 ": committed %" PRIu64 " of %u\n", seed, world_counted(w, MI_C_COMMITTED), w->sent);
+        fprintf(stderr, "seed %" PRIu64 ": committed %" PRIu64 " of %u\n", seed,
+                world_counted(w, MI_C_COMMITTED), w->sent);
     CU_ASSERT_TRUE(ok);
 }
 
@@ -92,8 +93,9 @@ static void test_random_answers_and_restarts_of_the_bridge(void)
         one_run(seed + 1000, true, seed % 2);
 }
 
-/* The server is killed at random moments and loses what it had not saved: nothing may be missing, nothing be there twice;
- * the order may break only where a lost part was sent again behind what came with the first sign. */
+/* The server is killed at random moments and loses what it had not saved: nothing may be missing, nothing be
+ * there twice; the order may break only where a lost part was sent again behind what came with the first
+ * sign. */
 static void one_kill_run(uint64_t seed)
 {
     struct world w;

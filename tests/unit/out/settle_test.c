@@ -277,7 +277,8 @@ static void test_dead_letters_come_once_through_a_crash(void)
     w.config->dead_letter_stream = "mqtt";
     w.config->dead_letter_topic = "dead";
     struct model_topic *dead = model_create(&w.model, "mqtt", "dead", 1);
-    struct mi_record born = {.stream = mi_span_of("1"), .topic = mi_span_of("t"), .reason = MI_REASON_STREAM_NAME};
+    struct mi_record born = {
+        .stream = mi_span_of("1"), .topic = mi_span_of("t"), .reason = MI_REASON_STREAM_NAME};
     struct mi_record again = born;
     world_append_record(&w, &born);
     world_append(&w, 5, 0);
@@ -298,7 +299,8 @@ static void test_filed_dead_letters_come_once_through_a_crash(void)
     struct world w;
     char path[400];
     begin(&w, FATE_STORE, 0);
-    struct mi_record born = {.stream = mi_span_of("1"), .topic = mi_span_of("t"), .reason = MI_REASON_STREAM_NAME};
+    struct mi_record born = {
+        .stream = mi_span_of("1"), .topic = mi_span_of("t"), .reason = MI_REASON_STREAM_NAME};
     world_append_record(&w, &born);
     CU_ASSERT_TRUE(world_run(&w, 1000));
     snprintf(path, sizeof path, "%s/journal/" MI_DEAD_LETTER_FILE, w.dir);

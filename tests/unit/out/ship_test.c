@@ -112,7 +112,8 @@ static void test_dead_letters_go_to_their_stream_with_reason(void)
     w.model.fate = poison_7;
     model_create(&w.model, "s", "t", 1);
     world_append(&w, 20, 0);
-    struct mi_record born = {.stream = mi_span_of("123"), .topic = mi_span_of("t"), .reason = MI_REASON_STREAM_NAME};
+    struct mi_record born = {
+        .stream = mi_span_of("123"), .topic = mi_span_of("t"), .reason = MI_REASON_STREAM_NAME};
     world_append_record(&w, &born);
     w.model.fate = NULL;
     struct model_topic *dead = model_topic(&w.model, "mqtt", "dead");
@@ -221,7 +222,8 @@ static void test_a_full_dead_letter_file_drops_nothing(void)
     world_begin(&w);
     model_create(&w.model, "s", "t", 1);
     mi_dead_letters_set_max(w.out->dead, 50);
-    struct mi_record born = {.stream = mi_span_of("123"), .topic = mi_span_of("t"), .reason = MI_REASON_STREAM_NAME};
+    struct mi_record born = {
+        .stream = mi_span_of("123"), .topic = mi_span_of("t"), .reason = MI_REASON_STREAM_NAME};
     world_append_record(&w, &born);
     world_append(&w, 5, 0);
     CU_ASSERT_FALSE(world_run(&w, 5000));
@@ -429,7 +431,8 @@ static void test_status_is_json(void)
     mi_buf_init(&json, 10000);
     CU_ASSERT_TRUE(mi_out_status(w.out, &json));
     mi_buf_add_byte(&json, 0);
-    CU_ASSERT_PTR_NOT_NULL(strstr((char *)json.data, "{\"stream\":\"s\",\"topic\":\"t\",\"partition\":0,\"state\":\"idle\""));
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr((char *)json.data, "{\"stream\":\"s\",\"topic\":\"t\",\"partition\":0,\"state\":\"idle\""));
     CU_ASSERT_PTR_NOT_NULL(strstr((char *)json.data, "\"offset\":9}"));
     mi_buf_fini(&json);
     world_end(&w);

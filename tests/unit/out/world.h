@@ -1,6 +1,6 @@
 /*
- * world: a journal in a directory of its own, out over the model server, and one simulated clock for all. Message number n
- * has n as the first four bytes of its payload.
+ * world: a journal in a directory of its own, out over the model server, and one simulated clock for all.
+ * Message number n has n as the first four bytes of its payload.
  */
 #ifndef OUT_WORLD_H
 #define OUT_WORLD_H
@@ -24,7 +24,7 @@ struct world {
     struct mi_out *out;
     struct mi_buf checkpoint; /* the last one "on disk" */
     uint64_t release;
-    uint32_t sent; /* messages appended; the next has this number */
+    uint32_t sent;    /* messages appended; the next has this number */
     uint32_t padding; /* bytes of payload beside the number */
 };
 
@@ -35,7 +35,8 @@ void world_end(struct world *w);
 void world_append_to(struct world *w, uint32_t n, const char *stream, const char *topic, uint32_t key_hash);
 void world_append(struct world *w, uint32_t n, uint32_t key_hash);
 void world_append_record(struct world *w, struct mi_record *r);
-/* Lets time pass, at most that long, until nothing waits and nothing is under way. True when it came to that. */
+/* Lets time pass, at most that long, until nothing waits and nothing is under way. True when it came to that.
+ */
 bool world_run(struct world *w, uint64_t most_ms);
 /* Lets exactly that much time pass. */
 void world_pass(struct world *w, uint64_t ms);
