@@ -10,7 +10,8 @@ enum {
     SPREAD_BALANCED = 128, /* consecutive records of one partition, so that batches stay large */
     PAUSE_MS = 50,         /* reading waits this long for a busy lane, then goes past it */
     READ_AGAIN_S = 1,
-    DEAD_AGAIN_S = 1
+    DEAD_AGAIN_S = 1,
+    DEAD_FAILURES = 4 /* of the dead letters' stream in a row, then the file takes them */
 };
 
 static void admit(struct mi_out *out, const struct mi_journal_ref *ref, const struct mi_record *record);
@@ -308,12 +309,50 @@ void mi_out_dead(struct mi_out *out, uint32_t entry, const struct mi_record *rec
         out->dead_due_ns = mi_now_ns(out->clock) + DEAD_AGAIN_S * MI_NS_PER_S;
 }
 
+static void file_all(struct mi_out *out, struct mi_queue *q)
+{
+    while (q->count) {
+        uint32_t entry = mi_queue_pop(&out->window, q);
+        mi_out_dead(out, entry, NULL); /* its stream had its chance: the file is next */
+    }
+}
+
+/* A dead-letter stream that is missing or refuses its letters for a while: the file takes them. */
+static void give_up_dead_target(struct mi_out *out)
+{
+    const struct mi_config *c = out->config;
+    struct mi_target *t =
+        mi_targets_find(out->targets, mi_span_of(c->dead_letter_stream), mi_span_of(c->dead_letter_topic));
+    if (!t)
+        return;
+    if (t->state == MI_TARGET_MISSING && t->failures >= DEAD_FAILURES)
+        file_all(out, &t->waiting);
+    for (uint32_t i = 0; i < t->lane_cap; i++) {
+        struct mi_lane *lane = t->lanes[i];
+        if (!lane || lane->machine.state != MI_LANE_HELD || lane->machine.failures < DEAD_FAILURES)
+            continue;
+        mi_out_take_apart(lane);
+        struct mi_queue letters, others;
+        mi_queue_init(&letters);
+        mi_queue_init(&others);
+        while (lane->queue.count) {
+            uint32_t entry = mi_queue_pop(&out->window, &lane->queue);
+            mi_queue_push(&out->window, mi_out_entry(out, entry)->reason ? &letters : &others, entry);
+        }
+        lane->queue = others;
+        file_all(out, &letters);
+    }
+}
+
 uint64_t mi_out_dead_step(struct mi_out *out, uint64_t now)
 {
-    if (out->dead_waiting.count == 0)
+    bool stream = out->config->dead_letter_stream && out->config->dead_letter_topic;
+    if (out->dead_waiting.count == 0 && !stream)
         return UINT64_MAX;
     if (now < out->dead_due_ns)
         return out->dead_due_ns;
+    if (stream)
+        give_up_dead_target(out);
     while (out->dead_waiting.count) {
         uint32_t entry = mi_queue_pop(&out->window, &out->dead_waiting);
         if (!to_file(out, entry, NULL)) {
@@ -322,5 +361,5 @@ uint64_t mi_out_dead_step(struct mi_out *out, uint64_t now)
         }
     }
     out->dead_due_ns = now + DEAD_AGAIN_S * MI_NS_PER_S;
-    return out->dead_waiting.count ? out->dead_due_ns : UINT64_MAX;
+    return out->dead_waiting.count || stream ? out->dead_due_ns : UINT64_MAX;
 }

@@ -109,9 +109,10 @@ static enum mi_lane_action stored(struct mi_lane_machine *m, const struct mi_lan
     return MI_DO_FINISH;
 }
 
-/* A message alone is refused and nothing speaks for the server's health yet: the next ones are tried past it at once, one
- * by one. One that is accepted convicts all before it, each of which was refused alone just now; none: the fault is not
- * theirs. After the pause it begins with the first again, since a server that recovered meanwhile must not convict. */
+/* A message alone is refused and nothing speaks for the server's health yet: the next ones are tried past it
+ * at once, one by one. One that is accepted convicts all before it, each of which was refused alone just now;
+ * none: the fault is not theirs. After the pause it begins with the first again, since a server that
+ * recovered meanwhile must not convict. */
 static enum mi_lane_action suspect(struct mi_lane_machine *m, const struct mi_lane_input *in)
 {
     uint32_t most = m->failures + 1 < MI_MAX_PROBES ? m->failures + 1 : MI_MAX_PROBES;
@@ -147,7 +148,8 @@ static enum mi_lane_action refused(struct mi_lane_machine *m, const struct mi_la
     return MI_DO_CONVICT;
 }
 
-/* A probe that was not stored: time passes before the next request, so the suspect's refusal is no longer fresh. */
+/* A probe that was not stored: time passes before the next request, so the suspect's refusal is no longer
+ * fresh. */
 static enum mi_lane_action start_over(struct mi_lane_machine *m)
 {
     bool probing = m->probe > 0;

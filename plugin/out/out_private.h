@@ -63,7 +63,7 @@ struct mi_lane {
     bool confirmed;
     uint64_t confirmed_offset; /* of the last message */
     struct iggy_id confirmed_id;
-    bool unchecked;              /* a newer confirmation waits until the one above was checked: */
+    bool unchecked; /* a newer confirmation waits until the one above was checked: */
     uint64_t unchecked_offset;
     struct iggy_id unchecked_id;
     uint64_t read_from; /* no message that is not settled stands below this offset */
@@ -116,9 +116,9 @@ struct mi_out {
     struct mi_lane *paused_for; /* reading waits for this lane to take on more */
     uint64_t paused_until_ns;
     uint64_t read_due_ns; /* after a failed read */
-    bool lost_full; /* resend.c waits for room */
+    bool lost_full;       /* resend.c waits for room */
     /* settling */
-    struct mi_id_set *found_ahead;    /* settle.h: in Iggy, but not in the window yet */
+    struct mi_id_set *found_ahead;   /* settle.h: in Iggy, but not in the window yet */
     struct mi_done_runs done_before; /* checkpoint.h */
     struct mi_log_limit denied_limit;
     struct mi_restart restart;     /* restart.h */

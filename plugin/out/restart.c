@@ -89,7 +89,8 @@ uint64_t mi_out_restart_step(struct mi_out *out, uint64_t now)
     struct mi_restart *r = &out->restart;
     if (r->request)
         return UINT64_MAX;
-    if (now < r->due_ns)
+    bool probe = out->gate.closed && mi_gate_lets(&out->gate, now); /* the cheapest one there is */
+    if (now < r->due_ns && !probe)
         return r->due_ns;
     if (!mi_out_may_request(out, now))
         return UINT64_MAX;

@@ -23,8 +23,8 @@ void mi_out_read_back(struct mi_lane *lane);
 void mi_out_reader_finish(struct mi_lane *lane);
 void mi_out_reader_free(struct mi_lane *lane);
 
-/* current is stored, its first message at that offset. True when what was confirmed before must be checked first: the
- * answer shows a sign of a restart, or offsets are given out again. */
+/* current is stored, its first message at that offset. True when what was confirmed before must be checked
+ * first: the answer shows a sign of a restart, or offsets are given out again. */
 bool mi_confirmed(struct mi_lane *lane, uint64_t base_offset, bool sign);
 /* The check went well. */
 void mi_checked(struct mi_lane *lane);

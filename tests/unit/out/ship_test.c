@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static enum fate some_503(struct model *m, const uint32_t *numbers, size_t count, size_t bytes)
 {
@@ -236,6 +237,30 @@ static void test_a_full_dead_letter_file_drops_nothing(void)
     world_end(&w);
 }
 
+static enum fate poison_7_and_no_right_for_the_dead(struct model *m, const uint32_t *numbers, size_t count,
+                                                    size_t bytes)
+{
+    return count == 1 && numbers[0] == 7 && m->produced > 12 ? FATE_403 : poison_7(m, numbers, count, bytes);
+}
+
+static void test_a_dead_letter_stream_that_refuses_gives_way_to_the_file(void)
+{
+    struct world w;
+    char path[400];
+    world_begin(&w);
+    w.config->dead_letter_stream = "mqtt";
+    w.config->dead_letter_topic = "dead";
+    w.model.fate = poison_7_and_no_right_for_the_dead;
+    struct model_topic *t = model_create(&w.model, "s", "t", 1);
+    world_append(&w, 20, 0);
+    CU_ASSERT_TRUE(world_run(&w, 60000));
+    CU_ASSERT_EQUAL(t->partition[0].count, 19);
+    CU_ASSERT_EQUAL(world_counted(&w, MI_C_DEAD_LETTERED), 1);
+    snprintf(path, sizeof path, "%s/journal/" MI_DEAD_LETTER_FILE, w.dir);
+    CU_ASSERT_EQUAL(access(path, F_OK), 0);
+    world_end(&w);
+}
+
 static void test_creates_what_is_missing(void)
 {
     struct world w;
@@ -449,6 +474,7 @@ static CU_TestInfo tests[] = {
     {"413 makes batches smaller", test_413_makes_batches_smaller},
     {"too large for a request", test_too_large_for_a_request},
     {"a full dead letter file drops nothing", test_a_full_dead_letter_file_drops_nothing},
+    {"a dead-letter stream that refuses", test_a_dead_letter_stream_that_refuses_gives_way_to_the_file},
     {"creates what is missing", test_creates_what_is_missing},
     {"a missing target holds only its own", test_a_missing_target_holds_only_its_own},
     {"a deleted topic is made again", test_a_deleted_topic_is_made_again},
