@@ -111,12 +111,16 @@ static void open_connection(struct connection *c, const struct options *o, unsig
     c->to_send = o->count / o->connections;
 }
 
+static bool has_more(const struct connection *c, const struct options *o)
+{
+    return c->connected && c->sent < c->to_send && (o->qos == 0 || c->sent - c->acknowledged < o->window);
+}
+
 static void fill(struct connection *c, const struct options *o)
 {
     if (!c->connected)
         return;
-    while (c->sent < c->to_send && c->out_len - c->out_at + o->size < OUT_ROOM &&
-           (o->qos == 0 || c->sent - c->acknowledged < o->window))
+    while (has_more(c, o) && c->out_len - c->out_at + o->size < OUT_ROOM)
         put_publish(c, o, o->qos, (uint16_t)(c->sent++ % 65535 + 1));
     if (c->sent == c->to_send && o->qos == 0 && !c->fence_sent) {
         put_publish(c, o, 1, 1);
@@ -186,7 +190,7 @@ static bool turn(struct connection *all, const struct options *o)
             transmit(c);
         }
         p[i].fd = c->done ? -1 : c->fd;
-        p[i].events = (short)(POLLIN | (c->out_len ? POLLOUT : 0));
+        p[i].events = (short)(POLLIN | (c->out_len || has_more(c, o) ? POLLOUT : 0));
         more = more || !c->done;
     }
     if (!more)

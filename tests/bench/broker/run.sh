@@ -57,7 +57,7 @@ for qos in 0 1; do
   for r in $(seq "$rounds"); do
     for what in bare unmatched away shipping; do
       p=${what}_port i=${what}_pid
-      "$load" --port "${!p}" --qos $qos --count "$count" --pid "${!i}" >>"$dir/$what.$qos.out"
+      "$load" --port "${!p}" --qos $qos --count "$count" --pid "${!i}" >>"$dir/$what.$qos.out" || { echo "$what failed" >&2; tail -5 "$dir/$what.log" >&2; exit 1; }
     done
   done
   base_rate=$(awk '{ print $1 }' "$dir/bare.$qos.out" | median) base_cpu=$(awk '{ print $3 }' "$dir/bare.$qos.out" | median)
