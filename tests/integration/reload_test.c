@@ -29,7 +29,7 @@ static void load(struct mi_mqtt *c, int count, void (*in_the_middle)(struct rig 
     for (uint64_t end = mi_monotonic_ms() + 10000;
          mi_mqtt_acknowledged(c) - before < (size_t)count && mi_monotonic_ms() < end && mi_mqtt_connected(c);)
         mi_mqtt_run(c, 5);
-    CU_ASSERT_EQUAL(mi_mqtt_acknowledged(c) - before, count);
+    CU_ASSERT_EQUAL(mi_mqtt_acknowledged(c) - before, (size_t)count);
 }
 
 /* The stored numbers are from, from + 1, ... in order, each once. */
@@ -90,7 +90,7 @@ static void field_137_a_broken_file_under_load_keeps_the_old_one(void)
         total += mi_readback_count(rig->readback);
     }
     CU_ASSERT_TRUE(mi_readback_count(rig->readback) >= 100);
-    CU_ASSERT_EQUAL(total, next_number);
+    CU_ASSERT_EQUAL(total, (size_t)next_number);
     CU_ASSERT_TRUE(mi_mqtt_connected(c)); /* nobody was disconnected */
     mi_mqtt_close(c);
     CU_ASSERT_TRUE(mi_broker_stop(&rig->broker, 10000));

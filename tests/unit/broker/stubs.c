@@ -30,6 +30,7 @@ int stubs_fire(int event, void *data)
     return -1000;
 }
 
+void mosquitto_log_printf(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void mosquitto_log_printf(int level, const char *format, ...)
 {
     if (stubs.log_count >= STUB_MAX)
