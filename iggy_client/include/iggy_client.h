@@ -52,7 +52,8 @@ enum iggy_kind {
     IGGY_LOGIN,   /* the login that the request needed failed; http_status and code are the login's (0 when it
                      was   cut or timed out). For a second the client tries no other login, and requests fail at
                      once */
-    IGGY_CANCELLED /* iggy_client_cancel or a change of credentials */
+    IGGY_CANCELLED, /* iggy_client_cancel or a change of credentials */
+    IGGY_HELD_BACK  /* iggy_produce_unless_signs: there was a sign first. Nothing was sent */
 };
 
 /* Whether the request had an effect on the server: the question that decides if sending again can duplicate.
@@ -206,6 +207,18 @@ typedef void (*iggy_produced_fn)(void *arg, const struct iggy_result *result,
 IGGY_API iggy_request iggy_produce(struct iggy_client *client, struct iggy_span stream,
                                    struct iggy_span topic, const struct iggy_batch *batch,
                                    iggy_produced_fn done, void *arg);
+
+/* How many signs there were that the server is another process than before: a token was refused before its
+ * end, or a connection had to be opened while none of those used before was alive. The first connection is
+ * one too.
+ */
+IGGY_API uint64_t iggy_client_signs(const struct iggy_client *client);
+/* As iggy_produce, but for a caller that wants to look at the server after each sign before it sends anything
+ * more: nothing is sent, and the result is IGGY_HELD_BACK, once iggy_client_signs is another than signs. */
+IGGY_API iggy_request iggy_produce_unless_signs(struct iggy_client *client, uint64_t signs,
+                                                struct iggy_span stream, struct iggy_span topic,
+                                                const struct iggy_batch *batch, iggy_produced_fn done,
+                                                void *arg);
 
 /* ---- polling
  * ------------------------------------------------------------------------------------------------- */

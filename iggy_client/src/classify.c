@@ -52,6 +52,8 @@ struct outcome classify(const struct exchange_facts *facts)
         break;
     case EXCHANGE_NO_CONNECT:
         return (struct outcome){IGGY_CONNECT, IGGY_EFFECT_NONE, IGGY_RETRY_LATER};
+    case EXCHANGE_HELD:
+        return (struct outcome){IGGY_HELD_BACK, IGGY_EFFECT_NONE, IGGY_RETRY_LATER};
     case EXCHANGE_CUT:
         break;
     case EXCHANGE_TIMEOUT:
@@ -95,6 +97,8 @@ const char *iggy_kind_name(enum iggy_kind kind)
         return "login";
     case IGGY_CANCELLED:
         return "cancelled";
+    case IGGY_HELD_BACK:
+        return "held_back";
     }
     return "unknown";
 }

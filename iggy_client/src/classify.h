@@ -12,6 +12,7 @@
 enum exchange_end {
     EXCHANGE_ANSWERED,   /* a whole answer is there */
     EXCHANGE_NO_CONNECT, /* the connection could not be made; no byte of the request left */
+    EXCHANGE_HELD,       /* guarded, and a sign came first: no byte of the request left */
     EXCHANGE_CUT,        /* the connection ended before a whole answer came */
     EXCHANGE_TIMEOUT,    /* the time was over */
     EXCHANGE_TOO_LARGE   /* the answer passed its bound */

@@ -126,3 +126,8 @@ enum iggy_server iggy_client_server(const struct iggy_client *client)
 {
     return session_server(client->session);
 }
+
+uint64_t iggy_client_signs(const struct iggy_client *client)
+{
+    return transport_signs(client->transport);
+}

@@ -32,6 +32,8 @@ struct iggy_batch {
 #define MAX_KEY 255
 
 static bool end_produce(struct request *r, struct answer *answer);
+static struct request *describe(struct iggy_client *client, struct iggy_span stream, struct iggy_span topic,
+                                const struct iggy_batch *batch, iggy_produced_fn done, void *arg);
 
 /* ---- the body
  * ------------------------------------------------------------------------------------------------------ */
@@ -163,6 +165,24 @@ size_t iggy_batch_bytes(const struct iggy_batch *batch)
 iggy_request iggy_produce(struct iggy_client *client, struct iggy_span stream, struct iggy_span topic,
                           const struct iggy_batch *batch, iggy_produced_fn done, void *arg)
 {
+    return request_submit(describe(client, stream, topic, batch, done, arg));
+}
+
+iggy_request iggy_produce_unless_signs(struct iggy_client *client, uint64_t signs, struct iggy_span stream,
+                                       struct iggy_span topic, const struct iggy_batch *batch,
+                                       iggy_produced_fn done, void *arg)
+{
+    struct request *r = describe(client, stream, topic, batch, done, arg);
+    if (r) {
+        r->guarded = true;
+        r->signs = signs;
+    }
+    return request_submit(r);
+}
+
+static struct request *describe(struct iggy_client *client, struct iggy_span stream, struct iggy_span topic,
+                                const struct iggy_batch *batch, iggy_produced_fn done, void *arg)
+{
     struct request *r = request_new(client, "POST", end_produce, (request_callback)done, arg);
     request_topic_path(r, stream, topic);
     request_path(r, "/messages");
@@ -170,7 +190,7 @@ iggy_request iggy_produce(struct iggy_client *client, struct iggy_span stream, s
         request_refuse(r, "the batch cannot be sent: %s", batch->fault ? batch->fault : "it is empty");
     if (r)
         r->body = mi_buf_span(&batch->body);
-    return request_submit(r);
+    return r;
 }
 
 static void read_confirmation(struct json *j, struct iggy_produced *produced)

@@ -203,6 +203,8 @@ static void start(struct request *r)
         .bearer = r->open ? NULL : session_bearer(c->session),
         .max_answer = r->max_answer,
         .write = r->write,
+        .guarded = r->guarded,
+        .signs = r->signs,
     };
     r->session = session_generation(c->session);
     r->exchange = transport_start(c->transport, &request, answered, r);
@@ -230,12 +232,23 @@ void requests_fail_waiting(struct iggy_client *client, const struct iggy_result 
     }
 }
 
+static void hold_back(struct request *r)
+{
+    result_set(&r->result, IGGY_HELD_BACK, IGGY_RETRY_LATER,
+               "not sent: the server may have been restarted since the caller looked");
+    move_to(r, REQUEST_ENDED);
+}
+
 void requests_start(struct iggy_client *client)
 {
     for (struct request *r = client->waiting.first, *next; r; r = next) {
         next = r->next;
         if (transport_active(client->transport) >= client->max_connections)
             return;
+        if (r->guarded && r->signs != transport_signs(client->transport)) {
+            hold_back(r);
+            continue;
+        }
         enum session_state state = r->open ? SESSION_READY : session_use(client->session);
         if (state == SESSION_READY) {
             start(r);
@@ -255,7 +268,12 @@ static bool log_in_again(struct request *r, const struct answer *answer)
     if (r->open || answer->facts.end != EXCHANGE_ANSWERED || answer->facts.status != 401 || r->repeated)
         return false;
     r->repeated = true;
-    r->logged_in_again |= session_refused(r->client->session, r->session);
+    bool alive = session_refused(r->client->session, r->session);
+    r->logged_in_again |= alive;
+    if (alive && r->client->refused != r->session) {
+        r->client->refused = r->session;
+        transport_sign(r->client->transport);
+    }
     move_to_front(r);
     return true;
 }

@@ -38,6 +38,8 @@ struct request {
     struct mi_span body; /* own_body, or the caller's */
     bool write;          /* changes something on the server */
     bool open;           /* needs no session */
+    bool guarded;        /* held back once iggy_client_signs is another than signs */
+    uint64_t signs;
     size_t max_answer;
     /* under way */
     struct exchange *exchange;

@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "sockets.h"
 #include "transport_options.h"
 
 #define UPLOAD_CHUNK 131072L /* bytes that libcurl copies from a request body at a time */
@@ -17,6 +18,7 @@
 #define MAX_RETRY_AFTER_MS 3600000u
 
 struct exchange {
+    struct transport *transport;
     struct exchange *next, *previous; /* in active, or next in idle */
     CURL *easy;
     struct curl_slist *headers;
@@ -26,6 +28,9 @@ struct exchange {
     bool began; /* a connection stands, and the request goes out */
     bool too_large;
     bool write;
+    bool opened; /* its connection is new */
+    bool guarded, held;
+    uint64_t signs;
     size_t url;
     exchange_done done;
     void *arg;
@@ -40,6 +45,8 @@ struct transport {
     bool reset_wanted; /* the old connections go with the multi handle as soon as nothing uses it */
     struct exchange *active, *idle;
     size_t active_count;
+    struct sockets sockets;
+    uint64_t signs;
     struct mi_buf spare; /* the memory of an earlier answer */
     struct curl_waitfd *waits;
     size_t waits_size;
@@ -104,6 +111,7 @@ void transport_free(struct transport *t)
     if (t->wake_fd >= 0)
         close(t->wake_fd);
     transport_options_free(t->options);
+    sockets_fini(&t->sockets);
     mi_buf_fini(&t->spare);
     free(t->waits);
     free(t);
@@ -211,12 +219,34 @@ static int on_begin(void *arg, char *to_ip, char *from_ip, int to_port, int from
 {
     (void)to_ip, (void)from_ip, (void)to_port, (void)from_port;
     struct exchange *e = arg;
+    if (e->opened) {
+        e->transport->signs += !sockets_alive(&e->transport->sockets, e->url);
+        sockets_use(&e->transport->sockets, e);
+        e->opened = false;
+    }
     bool untouched = e->body.len > 0 && e->sent == 0;
     if (e->began && e->write && !untouched)
+        return CURL_PREREQFUNC_ABORT;
+    e->held = e->guarded && e->signs != e->transport->signs;
+    if (e->held)
         return CURL_PREREQFUNC_ABORT;
     e->began = true;
     e->sent = 0;
     return CURL_PREREQFUNC_OK;
+}
+
+static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    (void)purpose;
+    struct exchange *e = arg;
+    e->opened = true;
+    return sockets_open(&e->transport->sockets, e, e->url, address);
+}
+
+static int on_close(void *arg, curl_socket_t fd)
+{
+    struct transport *t = arg;
+    return sockets_close(&t->sockets, fd);
 }
 
 /* libcurl rewinds a body before it sends it again; on_begin decides whether it may. */
@@ -287,6 +317,10 @@ static bool prepare(struct transport *t, struct exchange *e, const struct exchan
     e->began = false;
     e->too_large = false;
     e->write = request->write;
+    e->transport = t;
+    e->opened = e->held = false;
+    e->guarded = request->guarded;
+    e->signs = request->signs;
     e->url = t->url;
     e->why[0] = '\0';
 
@@ -303,6 +337,10 @@ static bool prepare(struct transport *t, struct exchange *e, const struct exchan
     set_body(e, request);
     curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_begin);
     curl_easy_setopt(easy, CURLOPT_PREREQDATA, e);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, e);
+    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
+    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, t);
     curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, t->reset_wanted ? 1L : 0L);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_write);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, e);
@@ -320,6 +358,8 @@ static enum exchange_end end_of(const struct exchange *e, CURLcode code)
         return EXCHANGE_ANSWERED;
     if (e->too_large)
         return EXCHANGE_TOO_LARGE;
+    if (e->held)
+        return EXCHANGE_HELD;
     if (!e->began)
         return EXCHANGE_NO_CONNECT;
     return code == CURLE_OPERATION_TIMEDOUT ? EXCHANGE_TIMEOUT : EXCHANGE_CUT;
@@ -455,6 +495,16 @@ void transport_wake(struct transport *t)
     uint64_t one = 1;
     while (write(t->wake_fd, &one, sizeof one) < 0 && errno == EINTR)
         continue;
+}
+
+uint64_t transport_signs(const struct transport *t)
+{
+    return t->signs;
+}
+
+void transport_sign(struct transport *t)
+{
+    t->signs++;
 }
 
 size_t transport_active(const struct transport *t)

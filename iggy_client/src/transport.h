@@ -24,6 +24,8 @@ struct exchange_request {
     const char *bearer;  /* NULL: no Authorization header */
     size_t max_answer;   /* bytes of the answer's body */
     bool write;          /* changes something on the server */
+    bool guarded;        /* not sent once transport_signs is another than this: EXCHANGE_HELD */
+    uint64_t signs;
 };
 
 struct answer {
@@ -54,6 +56,11 @@ bool transport_stop(struct transport *t, struct exchange *exchange);
 /* As iggy_client_drive. Returns whether any exchange ended. */
 bool transport_drive(struct transport *t, uint32_t timeout_ms, struct iggy_wait *extra, size_t extra_count);
 void transport_wake(struct transport *t);
+
+/* Counts signs that the server may be another process than before: a connection had to be opened while none
+ * of those used before was alive, or the caller's own, noted with transport_sign. */
+uint64_t transport_signs(const struct transport *t);
+void transport_sign(struct transport *t);
 
 /* Exchanges under way. */
 size_t transport_active(const struct transport *t);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONFIRMED = 1, READ_FROM = 2, LOST = 4, VARINT_BYTES = 10 };
+enum { CONFIRMED = 1, READ_FROM = 2, LOST = 4, FLOATING = 8, VARINT_BYTES = 10 };
 
 static void put(struct mi_buf *b, uint64_t v)
 {
@@ -41,7 +41,8 @@ static void put_route(struct mi_buf *b, const struct mi_checkpoint_item *item)
 static void put_lane(struct mi_buf *b, const struct mi_checkpoint_lane *l)
 {
     put(b, l->partition);
-    put(b, (l->confirmed ? CONFIRMED : 0u) | (l->read_from_known ? READ_FROM : 0u) | (l->lost ? LOST : 0u));
+    put(b, (l->confirmed ? CONFIRMED : 0u) | (l->read_from_known ? READ_FROM : 0u) | (l->lost ? LOST : 0u) |
+               (l->floating ? FLOATING : 0u));
     put(b, l->confirmed_offset);
     put(b, l->id_hi);
     put(b, l->id_lo);
@@ -161,6 +162,7 @@ static bool get_lane(struct mi_checkpoint_reader *r, struct mi_checkpoint_lane *
     l->confirmed = flags & CONFIRMED;
     l->read_from_known = flags & READ_FROM;
     l->lost = flags & LOST;
+    l->floating = flags & FLOATING;
     return true;
 }
 

@@ -21,6 +21,7 @@ enum { MI_CHECKPOINT_VERSION = 1 };
 struct mi_checkpoint_lane {
     uint32_t partition;
     bool confirmed, read_from_known, lost;
+    bool floating; /* confirmed_offset is only a lower bound */
     uint64_t confirmed_offset, id_hi, id_lo;
     uint64_t read_from; /* no message that is not settled in this checkpoint stands below */
     uint64_t lost_next, lost_last, again_from;

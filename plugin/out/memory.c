@@ -85,6 +85,7 @@ static void put_lane(struct mi_checkpoint_writer *w, const struct mi_lane *lane)
         .tag = 'L',
         .lane = {.partition = lane->partition,
                  .confirmed = lane->confirmed,
+                 .floating = lane->floating,
                  .read_from_known = lane->read_from_known && (!old || lane->old_from_known),
                  .lost = lane->lost || lane->again.count,
                  .confirmed_offset = lane->confirmed_offset,
@@ -169,6 +170,7 @@ static void restore_lane(struct mi_out *out, struct mi_target *t, const struct m
     if (!lane)
         return;
     lane->confirmed = l->confirmed;
+    lane->floating = l->floating;
     lane->confirmed_offset = l->confirmed_offset;
     lane->confirmed_id = (struct iggy_id){l->id_hi, l->id_lo};
     lane->read_from = lane->old_from = l->read_from;

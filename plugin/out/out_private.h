@@ -61,9 +61,11 @@ struct mi_lane {
     struct mi_lane *ready_next, *timed_next;
     /* what Iggy has confirmed */
     bool confirmed;
+    bool floating;             /* the server (0.8) did not say where: at confirmed_offset or higher */
     uint64_t confirmed_offset; /* of the last message */
     struct iggy_id confirmed_id;
     bool unchecked; /* a newer confirmation waits until the one above was checked: */
+    bool unchecked_floating;
     uint64_t unchecked_offset;
     struct iggy_id unchecked_id;
     uint64_t read_from; /* no message that is not settled stands below this offset */
@@ -77,6 +79,11 @@ struct mi_lane {
     uint64_t again_from; /* offset from which they may be there */
     uint64_t check_last; /* restart.c: newest offset of the partition */
     bool check_gone;     /* restart.c: nothing at all stands where the last confirmed message was */
+    uint64_t check_next; /* restart.c: offset of the page that is looked through for our newest message */
+    uint32_t check_page;
+    bool check_seen; /* the newest of ours so far: */
+    uint64_t check_offset;
+    struct iggy_id check_id;
     struct mi_log_limit limit;
 };
 
@@ -156,8 +163,13 @@ bool mi_out_draining(const struct mi_target *target);
 void mi_out_sign(struct mi_out *out, const struct iggy_result *result);
 /* Asks for the server's start time when there was a sign, at the start, and every few seconds. */
 uint64_t mi_out_restart_step(struct mi_out *out, uint64_t now_ns);
-/* Produce requests wait while a sign is being looked into. */
+/* Produce requests wait while a sign is being looked into, and the checks that follow from it. */
 bool mi_out_holds_sends(const struct mi_out *out, uint64_t now_ns);
+/* What a produce request is guarded with. */
+uint64_t mi_out_signs_seen(struct mi_out *out, uint64_t now_ns);
+/* Was it held back by the client? Counts those in a row: where no connection lasts, the guard is laid down
+ * for a while, or nothing would ever be sent. */
+bool mi_out_held_back(struct mi_out *out, const struct iggy_result *result);
 /* A lane in CHECKING: is its last confirmed message where it was? Ends with a CHECK_ event. */
 void mi_out_check(struct mi_lane *lane);
 /* Iggy lost what the lane sent from sequence lane->lost_next to lane->lost_last. */

@@ -10,28 +10,64 @@ enum {
     ASK_EVERY_S = 5,
     HOLD_MS = 1000, /* a server that is slow to answer holds nothing up for longer */
     CHECK_PAGE = 1000,
-    RUNS_TRIED = 8
+    RUNS_TRIED = 8,
+    FLOATING_PAGES = 10,
+    HELD_MOST = 6,
+    UNGUARDED_S = 60
 };
 
 /* ---- signs ---- */
 
-void mi_out_sign(struct mi_out *out, const struct iggy_result *result)
+static uint64_t signs(const struct mi_out *out)
+{
+    return out->transport.signs(out->transport.context);
+}
+
+static void look_into(struct mi_out *out, uint64_t now)
 {
     struct mi_restart *r = &out->restart;
-    if (!result->new_connection && !result->logged_in_again)
-        return;
-    r->signed_login |= result->logged_in_again;
-    r->signed_connection |= result->new_connection;
-    uint64_t now = mi_now_ns(out->clock);
+    r->noticed = signs(out);
     if (!r->request)
         r->due_ns = now;
     if (now >= r->hold_until_ns)
         r->hold_until_ns = now + HOLD_MS * MI_NS_PER_MS;
 }
 
+void mi_out_sign(struct mi_out *out, const struct iggy_result *result)
+{
+    if (!result->logged_in_again)
+        return;
+    out->restart.signed_login = true;
+    look_into(out, mi_now_ns(out->clock));
+}
+
 bool mi_out_holds_sends(const struct mi_out *out, uint64_t now_ns)
 {
-    return now_ns < out->restart.hold_until_ns;
+    const struct mi_restart *r = &out->restart;
+    return now_ns < r->hold_until_ns || (signs(out) != r->signs && now_ns >= r->unguarded_until_ns);
+}
+
+uint64_t mi_out_signs_seen(struct mi_out *out, uint64_t now_ns)
+{
+    return now_ns < out->restart.unguarded_until_ns ? MI_ANY_SIGNS : out->restart.signs;
+}
+
+bool mi_out_held_back(struct mi_out *out, const struct iggy_result *result)
+{
+    struct mi_restart *r = &out->restart;
+    if (result->kind != IGGY_HELD_BACK) {
+        r->held_in_row = 0;
+        return false;
+    }
+    out->gate.probing = false;
+    if (r->held_signs != signs(out))
+        r->held_in_row++;
+    r->held_signs = signs(out);
+    if (r->held_in_row >= HELD_MOST) {
+        r->held_in_row = 0;
+        r->unguarded_until_ns = mi_now_ns(out->clock) + UNGUARDED_S * MI_NS_PER_S;
+    }
+    return true;
 }
 
 static void tell_lanes(struct mi_out *out, enum mi_lane_event event)
@@ -48,6 +84,20 @@ static void restarted(struct mi_out *out)
     tell_lanes(out, MI_EV_RESTART);
 }
 
+/* A start time has whole seconds: an unchanged one does not disprove a sign, so the lanes look for
+ * themselves.
+ */
+static void answered_start(struct mi_out *out, uint64_t start_time, bool sign)
+{
+    struct mi_restart *r = &out->restart;
+    bool changed = r->server_start && start_time != r->server_start;
+    r->server_start = start_time;
+    if (changed)
+        restarted(out);
+    else if (sign)
+        tell_lanes(out, MI_EV_SIGN);
+}
+
 static void on_stats(void *arg, const struct iggy_result *result, const struct iggy_stats *stats)
 {
     struct mi_out *out = arg;
@@ -58,20 +108,17 @@ static void on_stats(void *arg, const struct iggy_result *result, const struct i
         return;
     enum mi_outcome outcome = mi_outcome_of(result);
     mi_out_answered(out, result, outcome);
-    bool login = r->signed_login || result->logged_in_again, connection = r->signed_connection;
+    bool login = r->signed_login || result->logged_in_again;
     r->due_ns = mi_now_ns(out->clock) + ASK_EVERY_S * MI_NS_PER_S;
-    if (outcome == MI_OUTCOME_LINK || outcome == MI_OUTCOME_TOKEN)
-        return; /* the next request that gets through brings its own sign */
-    r->hold_until_ns = 0;
     if (outcome != MI_OUTCOME_STORED && outcome != MI_OUTCOME_TARGET)
-        return;
-    r->signed_login = r->signed_connection = false;
+        return; /* asked again; meanwhile the lanes look for themselves, see mi_out_restart_step */
+    bool sign = login || r->signs != signs(out);
+    r->hold_until_ns = 0;
+    r->signed_login = false;
+    r->signs = r->noticed = signs(out);
     r->denied = outcome == MI_OUTCOME_TARGET;
     if (!r->denied) {
-        bool changed = r->server_start && stats->start_time != r->server_start;
-        r->server_start = stats->start_time;
-        if (changed)
-            restarted(out);
+        answered_start(out, stats->start_time, sign);
         return;
     }
     mi_log_limited(
@@ -80,13 +127,25 @@ static void on_stats(void *arg, const struct iggy_result *result, const struct i
         "connections and sessions only");
     if (login)
         restarted(out);
-    else if (connection)
+    else if (sign)
         tell_lanes(out, MI_EV_SIGN);
+}
+
+/* The answer takes too long, or there is none. */
+static void go_without_answer(struct mi_out *out)
+{
+    struct mi_restart *r = &out->restart;
+    r->signs = r->noticed;
+    tell_lanes(out, MI_EV_SIGN);
 }
 
 uint64_t mi_out_restart_step(struct mi_out *out, uint64_t now)
 {
     struct mi_restart *r = &out->restart;
+    if (r->noticed != signs(out))
+        look_into(out, now);
+    if (r->signs != r->noticed && now >= r->hold_until_ns)
+        go_without_answer(out);
     if (r->request)
         return UINT64_MAX;
     bool probe = out->gate.closed && mi_gate_lets(&out->gate, now); /* the cheapest one there is */
@@ -104,6 +163,8 @@ uint64_t mi_out_restart_step(struct mi_out *out, uint64_t now)
 
 /* ---- the check of one lane ---- */
 
+static void begun(struct mi_lane *lane);
+
 static void ask(struct mi_lane *lane, enum iggy_strategy strategy, uint64_t value, uint32_t count,
                 iggy_polled_fn done)
 {
@@ -117,6 +178,12 @@ static void ask(struct mi_lane *lane, enum iggy_strategy strategy, uint64_t valu
         .count = count,
     };
     lane->request = out->transport.poll(out->transport.context, &poll, done, lane);
+    begun(lane);
+}
+
+static void begun(struct mi_lane *lane)
+{
+    struct mi_out *out = lane->out;
     if (!lane->request) {
         mi_out_lane_event(lane, MI_EV_CHECK_FAILED, NULL);
         return;
@@ -129,6 +196,13 @@ static void holds(struct mi_lane *lane)
 {
     mi_checked(lane);
     mi_out_lane_event(lane, MI_EV_CHECK_OK, NULL);
+}
+
+/* The last confirmed message stands there. */
+static void found(struct mi_lane *lane, uint64_t offset)
+{
+    mi_known_at(lane, lane->confirmed_id, offset);
+    holds(lane);
 }
 
 /* False when the check ends here. */
@@ -145,8 +219,9 @@ static bool answered(struct mi_lane *lane, const struct iggy_result *result)
         return true;
     if (result->http_status == 404)
         mi_forget_confirmed(lane); /* deleted, not lost */
-    bool over = outcome == MI_OUTCOME_TARGET;
-    if (over)
+    if (result->kind == IGGY_GARBLED && lane->check_page > 1)
+        lane->check_page /= 2; /* too large an answer, perhaps */
+    if (outcome == MI_OUTCOME_TARGET)
         holds(lane);
     else
         mi_out_lane_event(lane, MI_EV_CHECK_FAILED, NULL);
@@ -161,6 +236,21 @@ static void not_lost(struct mi_lane *lane, const char *why)
     holds(lane);
 }
 
+/* What waits to be sent again is collected again too, behind what was lost now. Returns the last of both. */
+static uint64_t forget_again(struct mi_lane *lane, uint64_t last)
+{
+    struct mi_window *w = &lane->out->window;
+    if (lane->lost && lane->lost_last > last)
+        last = lane->lost_last;
+    while (lane->again.count) {
+        uint32_t entry = mi_queue_pop(w, &lane->again);
+        if (w->entries[entry].ref.sequence > last)
+            last = w->entries[entry].ref.sequence;
+        mi_window_done(w, entry);
+    }
+    return last;
+}
+
 static void lost(struct mi_lane *lane, uint64_t from_sequence, uint64_t most, uint64_t from_offset)
 {
     struct mi_out *out = lane->out;
@@ -171,8 +261,9 @@ static void lost(struct mi_lane *lane, uint64_t from_sequence, uint64_t most, ui
                 "%llu); they are sent again from the journal",
                 (int)t->stream.len, t->stream.data, (int)t->topic.len, t->topic.data, lane->partition,
                 (unsigned long long)lane->confirmed_offset);
+    mi_out_take_apart(lane);
     lane->lost_next = from_sequence;
-    lane->lost_last = lane->confirmed_id.lo;
+    lane->lost_last = forget_again(lane, lane->confirmed_id.lo);
     lane->lost_most = most;
     lane->again_from = lane->read_from = from_offset;
     lane->confirmed = lane->unchecked = false;
@@ -192,12 +283,29 @@ static bool is_ours(struct mi_out *out, struct iggy_id id)
     return ours;
 }
 
-/* The newest message of ours shows how far the server's memory reaches: per partition we send in order. */
-static void on_newest(void *arg, const struct iggy_result *result, const struct iggy_polled *polled)
+static void look_on(struct mi_lane *lane);
+
+/* The newest message of ours is known, or that there is none. */
+static void looked_through(struct mi_lane *lane)
 {
-    struct mi_lane *lane = arg;
-    if (!answered(lane, result))
-        return;
+    if (!lane->check_seen) {
+        uint64_t last = lane->check_last;
+        bool fell = !lane->floating && last < lane->confirmed_offset;
+        lost(lane, 0, fell ? lane->confirmed_offset - last : UINT64_MAX,
+             last > MI_MAX_READ_BACK ? last - MI_MAX_READ_BACK : 0);
+    } else if (lane->check_id.lo != lane->confirmed_id.lo) {
+        lost(lane, lane->check_id.lo + 1, UINT64_MAX, lane->check_offset + 1);
+    } else if (lane->floating) {
+        found(lane, lane->check_offset);
+    } else {
+        not_lost(lane, "the last confirmed message stands at another offset than before");
+    }
+}
+
+/* The newest message of ours on the page shows how far the server's memory reaches: per partition we send in
+ * order. */
+static void look_through(struct mi_lane *lane, const struct iggy_polled *polled)
+{
     uint32_t tried = 0;
     for (size_t i = polled->count; i > 0 && tried < RUNS_TRIED; i--) {
         const struct iggy_polled_message *m = &polled->messages[i - 1];
@@ -208,15 +316,76 @@ static void on_newest(void *arg, const struct iggy_result *result, const struct 
             if (!is_ours(lane->out, m->id))
                 continue;
         }
-        if (m->id.lo == lane->confirmed_id.lo)
-            not_lost(lane, "the last confirmed message stands at another offset than before");
-        else
-            lost(lane, m->id.lo + 1, UINT64_MAX, m->offset + 1);
+        lane->check_seen = true;
+        lane->check_id = m->id;
+        lane->check_offset = m->offset;
         return;
     }
-    uint64_t last = lane->check_last;
-    uint64_t most = last < lane->confirmed_offset ? lane->confirmed_offset - last : UINT64_MAX;
-    lost(lane, 0, most, last > MI_MAX_READ_BACK ? last - MI_MAX_READ_BACK : 0);
+}
+
+static void on_page(void *arg, const struct iggy_result *result, const struct iggy_polled *polled)
+{
+    struct mi_lane *lane = arg;
+    if (!answered(lane, result))
+        return;
+    look_through(lane, polled);
+    if (polled->count)
+        lane->check_next = polled->messages[polled->count - 1].offset + 1;
+    if (polled->count && lane->check_next <= lane->check_last)
+        look_on(lane);
+    else
+        looked_through(lane);
+}
+
+static void look_on(struct mi_lane *lane)
+{
+    ask(lane, IGGY_FROM_OFFSET, lane->check_next, lane->check_page, on_page);
+}
+
+/* Where a message's offset was never said it may stand anywhere between the lowest possible one and the end.
+ */
+static void look_from_end(struct mi_lane *lane, uint64_t last)
+{
+    uint64_t page = lane->check_page, most = lane->floating ? FLOATING_PAGES * page : page;
+    uint64_t from = last >= most ? last - most + 1 : 0;
+    uint64_t low = lane->confirmed_offset < last ? lane->confirmed_offset : last;
+    if (low + 1 > page && from < low + 1 - page)
+        from = low + 1 - page;
+    lane->check_last = last;
+    lane->check_seen = false;
+    lane->check_next = from;
+    look_on(lane);
+}
+
+/* Nothing is there: what the server knows of the partition's past tells lost from expired. */
+static void on_details(void *arg, const struct iggy_result *result, const struct iggy_topic *topic)
+{
+    struct mi_lane *lane = arg;
+    bool denied = result->http_status == 403;
+    if (denied) {
+        lane->request = 0;
+        lane->out->in_flight--;
+    } else if (!answered(lane, result)) {
+        return;
+    }
+    if (lane->out->freeing)
+        return;
+    uint64_t tail = 0;
+    for (uint32_t i = 0; !denied && topic->partitions && i < topic->partitions_count; i++)
+        if (topic->partitions[i].id == lane->partition)
+            tail = topic->partitions[i].current_offset;
+    if (tail && tail >= lane->confirmed_offset)
+        not_lost(lane, "nothing is there any more: expired");
+    else
+        lost(lane, 0, lane->floating ? UINT64_MAX : lane->confirmed_offset + 1, 0);
+}
+
+static void ask_details(struct mi_lane *lane)
+{
+    struct mi_out *out = lane->out;
+    lane->request = out->transport.get_topic(out->transport.context, mi_iggy_span(lane->target->stream),
+                                             mi_iggy_span(lane->target->topic), on_details, lane);
+    begun(lane);
 }
 
 static void on_tail(void *arg, const struct iggy_result *result, const struct iggy_polled *polled)
@@ -225,16 +394,16 @@ static void on_tail(void *arg, const struct iggy_result *result, const struct ig
     if (!answered(lane, result))
         return;
     if (polled->count == 0) {
-        lost(lane, 0, lane->confirmed_offset + 1, 0);
+        ask_details(lane);
         return;
     }
-    uint64_t last = polled->messages[polled->count - 1].offset;
-    if (lane->check_gone && last >= lane->confirmed_offset) {
+    const struct iggy_polled_message *m = &polled->messages[polled->count - 1];
+    if (lane->floating && m->id.hi == lane->confirmed_id.hi && m->id.lo == lane->confirmed_id.lo)
+        found(lane, m->offset);
+    else if (!lane->floating && lane->check_gone && m->offset >= lane->confirmed_offset)
         not_lost(lane, "what was confirmed last is no longer there, but newer messages are: expired");
-        return;
-    }
-    lane->check_last = last;
-    ask(lane, IGGY_FROM_OFFSET, last >= CHECK_PAGE ? last - CHECK_PAGE + 1 : 0, CHECK_PAGE, on_newest);
+    else
+        look_from_end(lane, m->offset);
 }
 
 static void on_checked(void *arg, const struct iggy_result *result, const struct iggy_polled *polled)
@@ -256,8 +425,12 @@ static void on_checked(void *arg, const struct iggy_result *result, const struct
 
 void mi_out_check(struct mi_lane *lane)
 {
-    if (lane->confirmed)
-        ask(lane, IGGY_FROM_OFFSET, lane->confirmed_offset, 1, on_checked);
-    else
+    if (!lane->check_page)
+        lane->check_page = CHECK_PAGE;
+    if (!lane->confirmed)
         holds(lane);
+    else if (lane->floating)
+        ask(lane, IGGY_FROM_LAST, 0, 1, on_tail);
+    else
+        ask(lane, IGGY_FROM_OFFSET, lane->confirmed_offset, 1, on_checked);
 }

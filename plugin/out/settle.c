@@ -32,32 +32,61 @@ static void ended(struct mi_lane *lane, enum mi_lane_event event, const struct i
 
 /* ---- what a lane knows ---- */
 
-static void know(struct mi_lane *lane, struct iggy_id id, uint64_t offset)
+void mi_known_at(struct mi_lane *lane, struct iggy_id id, uint64_t offset)
 {
     lane->confirmed = true;
+    lane->floating = false;
     lane->confirmed_id = id;
     lane->confirmed_offset = offset;
     lane->read_from = offset + 1;
     lane->read_from_known = true;
 }
 
-bool mi_confirmed(struct mi_lane *lane, uint64_t base_offset, bool sign)
+/* The same without knowing where, but not below that offset. */
+static void known_above(struct mi_lane *lane, struct iggy_id id, uint64_t offset)
 {
-    uint64_t last = base_offset + lane->current.count - 1;
-    lane->unchecked |= lane->confirmed && (sign || base_offset <= lane->confirmed_offset);
-    if (!lane->unchecked) {
-        know(lane, lane->current.last, last);
-        return false;
+    lane->confirmed = true;
+    lane->floating = true;
+    lane->confirmed_id = id;
+    lane->confirmed_offset = offset;
+    if (lane->read_from_known)
+        lane->read_from = offset + 1;
+}
+
+/* Where the first message of a batch stands at least that was stored just now. */
+static uint64_t lowest(const struct mi_lane *lane)
+{
+    uint64_t from = lane->read_from_known ? lane->read_from : 0;
+    uint64_t behind = lane->unchecked   ? lane->unchecked_offset + 1
+                      : lane->confirmed ? lane->confirmed_offset + 1
+                                        : 0;
+    return from > behind ? from : behind;
+}
+
+bool mi_confirmed(struct mi_lane *lane, const struct iggy_produced *produced, bool sign)
+{
+    bool floating = !produced->confirmed;
+    uint64_t base = floating ? lowest(lane) : produced->base_offset;
+    uint64_t last = base + lane->current.count - 1;
+    lane->unchecked |= lane->confirmed && (sign || (!floating && base <= lane->confirmed_offset));
+    if (lane->unchecked) {
+        lane->unchecked_floating = floating;
+        lane->unchecked_offset = last;
+        lane->unchecked_id = lane->current.last;
+    } else if (floating) {
+        known_above(lane, lane->current.last, last);
+    } else {
+        mi_known_at(lane, lane->current.last, last);
     }
-    lane->unchecked_offset = last;
-    lane->unchecked_id = lane->current.last;
-    return true;
+    return lane->unchecked;
 }
 
 void mi_checked(struct mi_lane *lane)
 {
-    if (lane->unchecked)
-        know(lane, lane->unchecked_id, lane->unchecked_offset);
+    if (lane->unchecked && lane->unchecked_floating)
+        known_above(lane, lane->unchecked_id, lane->unchecked_offset);
+    else if (lane->unchecked)
+        mi_known_at(lane, lane->unchecked_id, lane->unchecked_offset);
     lane->unchecked = false;
 }
 
@@ -374,7 +403,7 @@ void mi_out_reader_finish(struct mi_lane *lane)
         settle_entry(lane, q, entry);
     }
     if (r->known && (!lane->confirmed || r->known_offset > lane->confirmed_offset || r->question == AGAIN))
-        know(lane, r->known_id, r->known_offset);
+        mi_known_at(lane, r->known_id, r->known_offset);
     if (r->question == AGAIN)
         lane->again_settled = true;
     lane->slow = false;

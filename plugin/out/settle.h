@@ -23,9 +23,11 @@ void mi_out_read_back(struct mi_lane *lane);
 void mi_out_reader_finish(struct mi_lane *lane);
 void mi_out_reader_free(struct mi_lane *lane);
 
-/* current is stored, its first message at that offset. True when what was confirmed before must be checked
- * first: the answer shows a sign of a restart, or offsets are given out again. */
-bool mi_confirmed(struct mi_lane *lane, uint64_t base_offset, bool sign);
+/* current is stored. True when what was confirmed before must be checked first: the answer shows a sign of a
+ * restart, or offsets are given out again. */
+bool mi_confirmed(struct mi_lane *lane, const struct iggy_produced *produced, bool sign);
+/* A message of ours stands at that offset; it is the newest that is known to. */
+void mi_known_at(struct mi_lane *lane, struct iggy_id id, uint64_t offset);
 /* The check went well. */
 void mi_checked(struct mi_lane *lane);
 /* What was confirmed means nothing any more: the topic is another one. */

@@ -339,14 +339,17 @@ static void on_produced(void *arg, const struct iggy_result *result, const struc
     out->in_flight--;
     if (out->freeing)
         return;
+    if (mi_out_held_back(out, result)) {
+        mi_out_lane_event(lane, MI_EV_LINK, NULL);
+        return;
+    }
     if (outcome != MI_OUTCOME_STORED) {
         mi_metrics_add(out->metrics, MI_G_REQUESTS_FAILED, 1);
         lane->current.failed_before = true;
     }
     mi_out_answered(out, result, outcome);
-    bool sign = result->new_connection || result->logged_in_again;
-    bool check = outcome == MI_OUTCOME_STORED && produced && produced->confirmed &&
-                 mi_confirmed(lane, produced->base_offset, sign);
+    bool check =
+        outcome == MI_OUTCOME_STORED && produced && mi_confirmed(lane, produced, result->logged_in_again);
     mi_out_lane_event(lane, EVENTS[outcome], result);
     if (check)
         mi_out_lane_event(lane, MI_EV_SIGN, NULL);
@@ -396,9 +399,9 @@ static void send_batch(struct mi_lane *lane)
         if (lane->current.failed_before)
             count_resent(lane);
         lane->sent_ns = mi_now_ns(out->clock);
-        lane->request =
-            out->transport.produce(out->transport.context, mi_iggy_span(lane->target->stream),
-                                   mi_iggy_span(lane->target->topic), lane->current.body, on_produced, lane);
+        lane->request = out->transport.produce(
+            out->transport.context, mi_out_signs_seen(out, lane->sent_ns), mi_iggy_span(lane->target->stream),
+            mi_iggy_span(lane->target->topic), lane->current.body, on_produced, lane);
     }
     if (!lane->request) { /* memory is out, or the journal cannot be read: this lane tries later */
         mi_out_lane_event(lane, lane->queue.count + lane->again.count ? MI_EV_NOT_STORED : MI_EV_LINK, NULL);

@@ -10,7 +10,7 @@
 #include "out/lane.h"
 #include "out/outcome.h"
 
-enum { BUCKETS = 8192, REFRESH_S = 60, SAY_EVERY_S = 60, MISSING_MAX_S = 10 };
+enum { BUCKETS = 8192, REFRESH_S = 60, SAY_EVERY_S = 60, MISSING_MAX_S = 10, SAME_TOPIC_US = 1000000 };
 
 struct mi_targets {
     struct mi_targets_options o;
@@ -218,10 +218,17 @@ static bool answered(struct mi_target *t, const struct iggy_result *result, enum
     return false;
 }
 
+/* Iggy 0.8 gives a topic another stamp, some milliseconds off, at the first restart
+ * (docs/iggy-compatibility.md): less than a second is the same topic. */
+static bool differs(uint64_t a_us, uint64_t b_us)
+{
+    return (a_us > b_us ? a_us - b_us : b_us - a_us) >= SAME_TOPIC_US;
+}
+
 static void take_details(struct mi_target *t, const struct iggy_topic *topic)
 {
     struct mi_targets *ts = t->owner;
-    bool remade = t->created_at && topic->created_at && t->created_at != topic->created_at;
+    bool remade = t->created_at && topic->created_at && differs(t->created_at, topic->created_at);
     t->created_at = topic->created_at;
     if (topic->partitions_count == 0) {
         is_missing(t, NULL);

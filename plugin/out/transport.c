@@ -3,10 +3,17 @@
  */
 #include "out/transport.h"
 
-static iggy_request produce(void *context, struct iggy_span stream, struct iggy_span topic,
+static uint64_t signs(void *context)
+{
+    return iggy_client_signs(context);
+}
+
+static iggy_request produce(void *context, uint64_t seen, struct iggy_span stream, struct iggy_span topic,
                             const struct iggy_batch *batch, iggy_produced_fn done, void *arg)
 {
-    return iggy_produce(context, stream, topic, batch, done, arg);
+    if (seen == MI_ANY_SIGNS)
+        return iggy_produce(context, stream, topic, batch, done, arg);
+    return iggy_produce_unless_signs(context, seen, stream, topic, batch, done, arg);
 }
 
 static iggy_request poll_messages(void *context, const struct iggy_poll *poll, iggy_polled_fn done, void *arg)
@@ -44,6 +51,7 @@ static void cancel(void *context, iggy_request request)
 struct mi_transport mi_transport_of(struct iggy_client *client)
 {
     return (struct mi_transport){
+        .signs = signs,
         .produce = produce,
         .poll = poll_messages,
         .get_topic = get_topic,

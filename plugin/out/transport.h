@@ -7,8 +7,12 @@
 
 #include "iggy_client.h"
 
+#define MI_ANY_SIGNS UINT64_MAX
+
 struct mi_transport {
-    iggy_request (*produce)(void *context, struct iggy_span stream, struct iggy_span topic,
+    uint64_t (*signs)(void *context);
+    /* iggy_produce_unless_signs, or with MI_ANY_SIGNS iggy_produce */
+    iggy_request (*produce)(void *context, uint64_t signs, struct iggy_span stream, struct iggy_span topic,
                             const struct iggy_batch *batch, iggy_produced_fn done, void *arg);
     iggy_request (*poll)(void *context, const struct iggy_poll *poll, iggy_polled_fn done, void *arg);
     iggy_request (*get_topic)(void *context, struct iggy_span stream, struct iggy_span topic,

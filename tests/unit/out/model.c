@@ -98,7 +98,7 @@ struct op {
     struct model_topic *topic;
     uint32_t partition, count, partitions;
     enum iggy_strategy strategy;
-    uint64_t value;
+    uint64_t value, signs;
     struct stored *list;
     size_t bytes;
     void *done, *arg;
@@ -186,12 +186,18 @@ static struct op *begin(struct model *m, enum kind kind, void *done, void *arg)
     return op;
 }
 
-static iggy_request produce(void *context, struct iggy_span stream, struct iggy_span topic,
+static uint64_t signs(void *context)
+{
+    return ((struct model *)context)->signs;
+}
+
+static iggy_request produce(void *context, uint64_t seen, struct iggy_span stream, struct iggy_span topic,
                             const struct iggy_batch *batch, iggy_produced_fn done, void *arg)
 {
     struct model *m = context;
     struct content *c = content_of(batch);
     struct op *op = begin(m, PRODUCE, (void *)done, arg);
+    op->signs = seen;
     op->topic = find(m, stream, topic);
     op->partition = c->partition;
     op->count = (uint32_t)c->count;
@@ -279,8 +285,8 @@ static void cancel(void *context, iggy_request request)
 
 struct mi_transport model_transport(struct model *m)
 {
-    return (struct mi_transport){produce,      poll_messages, get_topic, create_stream,
-                                 create_topic, get_stats,     cancel,    m};
+    return (struct mi_transport){signs,        produce,   poll_messages, get_topic, create_stream,
+                                 create_topic, get_stats, cancel,        m};
 }
 
 void model_init(struct model *m)
@@ -489,7 +495,13 @@ static void answer(struct model *m, struct op *op)
     struct iggy_produced produced = {0};
     struct iggy_result r = m->down ? broken(IGGY_CONNECT, IGGY_EFFECT_NONE) : http(200, 0);
     m->in_flight--;
-    if (op->kind == PRODUCE && !m->down)
+    if (!m->down)
+        m->signs += m->new_connection || m->relogin;
+    bool held = op->kind == PRODUCE && !m->down && op->signs != MI_ANY_SIGNS && op->signs != m->signs;
+    m->held += held;
+    if (held)
+        r = broken(IGGY_HELD_BACK, IGGY_EFFECT_NONE);
+    else if (op->kind == PRODUCE && !m->down)
         r = answer_produce(m, op, &produced);
     if (!m->down) {
         r.new_connection = m->new_connection;

@@ -69,7 +69,9 @@ struct model {
     bool tail_unknown;   /* current_offset is 0 when nothing is returned, as 0.8 */
     bool new_connection; /* the next answer says so */
     bool relogin;        /* the next answer says so */
+    uint64_t signs;      /* either of them is one, and holds produce requests back */
     uint64_t random;
+    unsigned held; /* produce requests that were held back */
     unsigned produced, polled, asked, created, most_in_flight, in_flight, connects;
     struct op *ops;
     struct iggy_result last;

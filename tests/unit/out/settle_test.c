@@ -420,6 +420,7 @@ static void test_a_topic_made_again_is_not_a_loss(void)
     struct model_topic *t = model_topic(&w.model, "s", "t");
     world_append(&w, 100, 0);
     CU_ASSERT_TRUE(world_run(&w, 1000));
+    world_pass(&w, 2000);
     t->exists = false;
     model_create(&w.model, "s", "t", 1);
     world_pass(&w, 61000);
