@@ -167,8 +167,7 @@ uint64_t mi_out_restart_step(struct mi_out *out, uint64_t now_ns);
 bool mi_out_holds_sends(const struct mi_out *out, uint64_t now_ns);
 /* What a produce request is guarded with. */
 uint64_t mi_out_signs_seen(struct mi_out *out, uint64_t now_ns);
-/* Was it held back by the client? Counts those in a row: where no connection lasts, the guard is laid down
- * for a while, or nothing would ever be sent. */
+/* Was it held back by the client? */
 bool mi_out_held_back(struct mi_out *out, const struct iggy_result *result);
 /* A lane in CHECKING: is its last confirmed message where it was? Ends with a CHECK_ event. */
 void mi_out_check(struct mi_lane *lane);

@@ -12,7 +12,7 @@ enum {
     CHECK_PAGE = 1000,
     RUNS_TRIED = 8,
     FLOATING_PAGES = 10,
-    HELD_MOST = 6,
+    UNPROVED_MOST = 10,
     UNGUARDED_S = 60
 };
 
@@ -56,17 +56,10 @@ bool mi_out_held_back(struct mi_out *out, const struct iggy_result *result)
 {
     struct mi_restart *r = &out->restart;
     if (result->kind != IGGY_HELD_BACK) {
-        r->held_in_row = 0;
+        r->unproved = 0;
         return false;
     }
     out->gate.probing = false;
-    if (r->held_signs != signs(out))
-        r->held_in_row++;
-    r->held_signs = signs(out);
-    if (r->held_in_row >= HELD_MOST) {
-        r->held_in_row = 0;
-        r->unguarded_until_ns = mi_now_ns(out->clock) + UNGUARDED_S * MI_NS_PER_S;
-    }
     return true;
 }
 
@@ -74,6 +67,22 @@ static void tell_lanes(struct mi_out *out, enum mi_lane_event event)
 {
     for (uint32_t i = 0; i < out->lane_count; i++)
         mi_out_lane_event(out->lanes[i], event, NULL);
+}
+
+/* A sign that proves nothing. Where each request needs a new connection they never end and nothing would ever
+ * be sent: the guard is laid down for a while. */
+static void unproved(struct mi_out *out)
+{
+    struct mi_restart *r = &out->restart;
+    uint64_t now = mi_now_ns(out->clock);
+    if (now - r->unproved_ns > MI_NS_PER_S)
+        r->unproved = 0;
+    r->unproved_ns = now;
+    if (++r->unproved >= UNPROVED_MOST) {
+        r->unproved = 0;
+        r->unguarded_until_ns = now + UNGUARDED_S * MI_NS_PER_S;
+    }
+    tell_lanes(out, MI_EV_SIGN);
 }
 
 static void restarted(struct mi_out *out)
@@ -95,7 +104,7 @@ static void answered_start(struct mi_out *out, uint64_t start_time, bool sign)
     if (changed)
         restarted(out);
     else if (sign)
-        tell_lanes(out, MI_EV_SIGN);
+        unproved(out);
 }
 
 static void on_stats(void *arg, const struct iggy_result *result, const struct iggy_stats *stats)
@@ -128,7 +137,7 @@ static void on_stats(void *arg, const struct iggy_result *result, const struct i
     if (login)
         restarted(out);
     else if (sign)
-        tell_lanes(out, MI_EV_SIGN);
+        unproved(out);
 }
 
 /* The answer takes too long, or there is none. */
@@ -136,12 +145,14 @@ static void go_without_answer(struct mi_out *out)
 {
     struct mi_restart *r = &out->restart;
     r->signs = r->noticed;
-    tell_lanes(out, MI_EV_SIGN);
+    unproved(out);
 }
 
 uint64_t mi_out_restart_step(struct mi_out *out, uint64_t now)
 {
     struct mi_restart *r = &out->restart;
+    if (now < r->unguarded_until_ns)
+        r->signs = r->noticed = signs(out);
     if (r->noticed != signs(out))
         look_into(out, now);
     if (r->signs != r->noticed && now >= r->hold_until_ns)

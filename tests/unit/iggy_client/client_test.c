@@ -526,6 +526,102 @@ static void waking_and_other_descriptors(void)
     stub_stop(stub);
 }
 
+static void produce_guarded(struct iggy_client *client, uint64_t signs, struct call *call)
+{
+    struct iggy_batch *batch = one_message();
+    call_clear(call);
+    iggy_produce_unless_signs(client, signs, s("s"), s("t"), batch, on_produced, call);
+    call_wait(client, call);
+    iggy_batch_free(batch);
+}
+
+static void a_guarded_produce_is_held_back_after_a_refused_token(void)
+{
+    const struct stub_rule rules[] = {STUB_LOGIN,
+                                      STUB_ME,
+                                      {.request = MESSAGES, .times = 1, .answer = STORED},
+                                      {.request = MESSAGES,
+                                       .times = 1,
+                                       .answer = stub_json(401, "{\"id\":40,\"code\":\"unauthenticated\"}")},
+                                      {.request = MESSAGES, .answer = STORED},
+                                      {.request = NULL}};
+    struct stub *stub = stub_start(rules);
+    struct iggy_client *client = connect_with(stub, 5000, 0);
+    struct call call = {0};
+    warm_up(client);
+    uint64_t signs = iggy_client_signs(client);
+    produce_guarded(client, signs, &call);
+    CU_ASSERT_EQUAL(call.result.kind, IGGY_OK);
+    CU_ASSERT_EQUAL(iggy_client_signs(client), signs);
+    produce_guarded(client, signs, &call);
+    CU_ASSERT_EQUAL(call.result.kind, IGGY_HELD_BACK);
+    CU_ASSERT_EQUAL(call.result.effect, IGGY_EFFECT_NONE);
+    CU_ASSERT_EQUAL(stub_count(stub, MESSAGES), 2);
+    CU_ASSERT_EQUAL(iggy_client_signs(client), signs + 1);
+    produce_guarded(client, signs, &call); /* still not looked at */
+    CU_ASSERT_EQUAL(call.result.kind, IGGY_HELD_BACK);
+    CU_ASSERT_EQUAL(stub_count(stub, MESSAGES), 2);
+    produce_guarded(client, signs + 1, &call);
+    CU_ASSERT_EQUAL(call.result.kind, IGGY_OK);
+    iggy_client_free(client);
+    stub_stop(stub);
+}
+
+static void a_guarded_produce_is_held_back_on_a_connection_that_replaces_a_dead_one(void)
+{
+    const struct stub_rule rules[] = {
+        STUB_LOGIN,
+        STUB_ME,
+        {.request = MESSAGES,
+         .times = 1,
+         .answer = "HTTP/1.1 201 Created\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"},
+        {.request = MESSAGES, .answer = STORED},
+        {.request = NULL}};
+    struct stub *stub = stub_start(rules);
+    struct iggy_client *client = connect_with(stub, 5000, 0);
+    struct call call = {0};
+    warm_up(client);
+    uint64_t signs = iggy_client_signs(client);
+    produce_guarded(client, signs, &call);
+    CU_ASSERT_EQUAL(call.result.kind, IGGY_OK);
+    produce_guarded(client, signs, &call);
+    CU_ASSERT_EQUAL(call.result.kind, IGGY_HELD_BACK);
+    CU_ASSERT_EQUAL(call.result.effect, IGGY_EFFECT_NONE);
+    CU_ASSERT_EQUAL(stub_count(stub, MESSAGES), 1);
+    CU_ASSERT_EQUAL(iggy_client_signs(client), signs + 1);
+    warm_up(client); /* opens one, and leaves it */
+    produce_guarded(client, iggy_client_signs(client), &call);
+    CU_ASSERT_EQUAL(call.result.kind, IGGY_OK);
+    CU_ASSERT_FALSE(call.result.new_connection);
+    iggy_client_free(client);
+    stub_stop(stub);
+}
+
+static void a_connection_beside_a_living_one_is_no_sign(void)
+{
+    const struct stub_rule rules[] = {
+        STUB_LOGIN, STUB_ME, {.request = MESSAGES, .answer = STORED}, {.request = NULL}};
+    struct stub *stub = stub_start(rules);
+    struct iggy_client *client = connect_with(stub, 5000, 0);
+    struct call one = {0}, two = {0};
+    warm_up(client);
+    uint64_t signs = iggy_client_signs(client);
+    struct iggy_batch *batch = one_message();
+    iggy_produce_unless_signs(client, signs, s("s"), s("t"), batch, on_produced, &one);
+    iggy_produce_unless_signs(client, signs, s("s"), s("t"), batch, on_produced, &two);
+    call_wait(client, &one);
+    call_wait(client, &two);
+    CU_ASSERT_EQUAL(one.result.kind, IGGY_OK);
+    CU_ASSERT_EQUAL(two.result.kind, IGGY_OK);
+    CU_ASSERT_EQUAL(stub_connections(stub), 2);
+    CU_ASSERT_EQUAL(iggy_client_signs(client), signs);
+    call_clear(&one);
+    call_clear(&two);
+    iggy_batch_free(batch);
+    iggy_client_free(client);
+    stub_stop(stub);
+}
+
 static void reset_connects_anew(void)
 {
     const struct stub_rule rules[] = {
@@ -646,26 +742,32 @@ static void callbacks_that_go_on(void)
     stub_stop(stub);
 }
 
-static CU_TestInfo tests[] = {{"produced_and_confirmed", produced_and_confirmed},
-                              {"only_a_true_201_is_believed", only_a_true_201_is_believed},
-                              {"a_cut_produce_is_never_sent_again", a_cut_produce_is_never_sent_again},
-                              {"a_cut_delete_is_never_sent_again", a_cut_delete_is_never_sent_again},
-                              {"a_body_cut_half_way_had_no_effect", a_body_cut_half_way_had_no_effect},
-                              {"an_answer_cut_half_way", an_answer_cut_half_way},
-                              {"a_server_that_hangs", a_server_that_hangs},
-                              {"an_answer_that_is_too_large", an_answer_that_is_too_large},
-                              {"one_login_for_many_requests", one_login_for_many_requests},
-                              {"one_failed_login_for_many_requests", one_failed_login_for_many_requests},
-                              {"a_401_logs_in_again_and_repeats_once", a_401_logs_in_again_and_repeats_once},
-                              {"a_401_that_stays", a_401_that_stays},
-                              {"nobody_listens", nobody_listens},
-                              {"tls_that_fails", tls_that_fails},
-                              {"the_next_url_is_tried", the_next_url_is_tried},
-                              {"cancelling", cancelling},
-                              {"waking_and_other_descriptors", waking_and_other_descriptors},
-                              {"reset_connects_anew", reset_connects_anew},
-                              {"the_environment_names_no_proxy", the_environment_names_no_proxy},
-                              {"options_that_cannot_work", options_that_cannot_work},
-                              {"callbacks_that_go_on", callbacks_that_go_on},
-                              CU_TEST_INFO_NULL};
+static CU_TestInfo tests[] = {
+    {"produced_and_confirmed", produced_and_confirmed},
+    {"a_guarded_produce_is_held_back_after_a_refused_token",
+     a_guarded_produce_is_held_back_after_a_refused_token},
+    {"a_guarded_produce_is_held_back_on_a_connection_that_replaces_a_dead_one",
+     a_guarded_produce_is_held_back_on_a_connection_that_replaces_a_dead_one},
+    {"a_connection_beside_a_living_one_is_no_sign", a_connection_beside_a_living_one_is_no_sign},
+    {"only_a_true_201_is_believed", only_a_true_201_is_believed},
+    {"a_cut_produce_is_never_sent_again", a_cut_produce_is_never_sent_again},
+    {"a_cut_delete_is_never_sent_again", a_cut_delete_is_never_sent_again},
+    {"a_body_cut_half_way_had_no_effect", a_body_cut_half_way_had_no_effect},
+    {"an_answer_cut_half_way", an_answer_cut_half_way},
+    {"a_server_that_hangs", a_server_that_hangs},
+    {"an_answer_that_is_too_large", an_answer_that_is_too_large},
+    {"one_login_for_many_requests", one_login_for_many_requests},
+    {"one_failed_login_for_many_requests", one_failed_login_for_many_requests},
+    {"a_401_logs_in_again_and_repeats_once", a_401_logs_in_again_and_repeats_once},
+    {"a_401_that_stays", a_401_that_stays},
+    {"nobody_listens", nobody_listens},
+    {"tls_that_fails", tls_that_fails},
+    {"the_next_url_is_tried", the_next_url_is_tried},
+    {"cancelling", cancelling},
+    {"waking_and_other_descriptors", waking_and_other_descriptors},
+    {"reset_connects_anew", reset_connects_anew},
+    {"the_environment_names_no_proxy", the_environment_names_no_proxy},
+    {"options_that_cannot_work", options_that_cannot_work},
+    {"callbacks_that_go_on", callbacks_that_go_on},
+    CU_TEST_INFO_NULL};
 MI_SUITE_MAIN("client", tests)

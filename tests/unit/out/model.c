@@ -496,7 +496,7 @@ static void answer(struct model *m, struct op *op)
     struct iggy_result r = m->down ? broken(IGGY_CONNECT, IGGY_EFFECT_NONE) : http(200, 0);
     m->in_flight--;
     if (!m->down)
-        m->signs += m->new_connection || m->relogin;
+        m->signs += m->new_connection || m->relogin || m->no_connection_lasts;
     bool held = op->kind == PRODUCE && !m->down && op->signs != MI_ANY_SIGNS && op->signs != m->signs;
     m->held += held;
     if (held)

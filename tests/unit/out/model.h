@@ -65,11 +65,12 @@ struct model {
     bool poll_denied; /* 403 */
     bool details_denied;
     bool stats_denied;
-    bool polls_fail;     /* 500 */
-    bool tail_unknown;   /* current_offset is 0 when nothing is returned, as 0.8 */
-    bool new_connection; /* the next answer says so */
-    bool relogin;        /* the next answer says so */
-    uint64_t signs;      /* either of them is one, and holds produce requests back */
+    bool polls_fail;          /* 500 */
+    bool tail_unknown;        /* current_offset is 0 when nothing is returned, as 0.8 */
+    bool new_connection;      /* the next answer says so */
+    bool relogin;             /* the next answer says so */
+    bool no_connection_lasts; /* every request opens one */
+    uint64_t signs;           /* either of them is one, and holds produce requests back */
     uint64_t random;
     unsigned held; /* produce requests that were held back */
     unsigned produced, polled, asked, created, most_in_flight, in_flight, connects;

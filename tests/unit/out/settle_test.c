@@ -4,6 +4,7 @@
 #include "support/suite.h"
 #include "world.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -398,6 +399,165 @@ static void test_both_sides_crash(void)
     world_end(&w);
 }
 
+static uint64_t resent_after_loss(struct world *w)
+{
+    return world_counted(w, MI_C_LOST_RESENT);
+}
+
+static void test_a_lost_tail_without_confirmations(void)
+{
+    struct world w;
+    begin(&w, FATE_STORE_SILENTLY, UINT_MAX);
+    w.model.tail_unknown = true;
+    world_append(&w, 50, 0);
+    CU_ASSERT_TRUE(world_run(&w, 1000));
+    model_save(&w.model);
+    world_append(&w, 50, 0);
+    CU_ASSERT_TRUE(world_run(&w, 1000));
+    model_kill(&w.model);
+    world_pass(&w, 10000); /* without new traffic */
+    CU_ASSERT_TRUE(world_each_once(&w));
+    CU_ASSERT_TRUE(world_in_order(&w, "s", "t", 0));
+    CU_ASSERT_EQUAL(resent_after_loss(&w), 50);
+    world_end(&w);
+}
+
+static void test_all_is_lost_without_confirmations(void)
+{
+    struct world w;
+    begin(&w, FATE_STORE_SILENTLY, UINT_MAX);
+    world_append(&w, 50, 0);
+    CU_ASSERT_TRUE(world_run(&w, 1000));
+    model_kill(&w.model);
+    world_pass(&w, 10000);
+    CU_ASSERT_TRUE(world_each_once(&w));
+    CU_ASSERT_EQUAL(resent_after_loss(&w), 50);
+    world_end(&w);
+}
+
+static void test_without_confirmations_others_may_write_behind_us(void)
+{
+    struct world w;
+    begin(&w, FATE_STORE_SILENTLY, UINT_MAX);
+    struct model_topic *t = model_topic(&w.model, "s", "t");
+    world_append(&w, 50, 0);
+    CU_ASSERT_TRUE(world_run(&w, 1000));
+    for (unsigned i = 0; i < 5000; i++)
+        model_foreign(&w.model, t, 0);
+    model_save(&w.model);
+    model_kill(&w.model);
+    world_pass(&w, 10000);
+    CU_ASSERT_EQUAL(resent_after_loss(&w), 0);
+    CU_ASSERT_FALSE(world_said(&w, "no longer has"));
+    world_end(&w);
+}
+
+static void test_without_confirmations_over_a_restart_of_both(void)
+{
+    struct world w;
+    begin(&w, FATE_STORE_SILENTLY, UINT_MAX);
+    world_append(&w, 50, 0);
+    CU_ASSERT_TRUE(world_run(&w, 1000));
+    model_save(&w.model);
+    world_append(&w, 50, 0);
+    CU_ASSERT_TRUE(world_run(&w, 1000));
+    world_checkpoint(&w);
+    model_kill(&w.model);
+    world_restart(&w);
+    world_append(&w, 10, 0);
+    world_pass(&w, 20000);
+    CU_ASSERT_TRUE(world_run(&w, 20000));
+    CU_ASSERT_TRUE(world_each_once(&w));
+    CU_ASSERT_TRUE(world_in_order(&w, "s", "t", 0));
+    world_end(&w);
+}
+
+static void test_a_stamp_that_moves_by_milliseconds_hides_no_loss(void)
+{
+    struct world w;
+    begin(&w, FATE_STORE, 0);
+    world_append(&w, 50, 0);
+    CU_ASSERT_TRUE(world_run(&w, 1000));
+    model_topic(&w.model, "s", "t")->created_at += 20000;
+    world_pass(&w, 61000);
+    world_append(&w, 1, 0); /* makes it ask for the details */
+    CU_ASSERT_TRUE(world_run(&w, 1000));
+    world_pass(&w, 61000);
+    model_kill(&w.model);
+    world_pass(&w, 10000);
+    CU_ASSERT_EQUAL(resent_after_loss(&w), 51);
+    CU_ASSERT_TRUE(world_each_once(&w));
+    world_end(&w);
+}
+
+static void test_a_start_within_the_same_second_hides_no_loss(void)
+{
+    struct world w;
+    begin(&w, FATE_STORE, 0);
+    world_append(&w, 50, 0);
+    CU_ASSERT_TRUE(world_run(&w, 1000));
+    model_kill(&w.model);
+    w.model.start_time--;
+    world_pass(&w, 10000);
+    CU_ASSERT_EQUAL(resent_after_loss(&w), 50);
+    CU_ASSERT_TRUE(world_each_once(&w));
+    world_end(&w);
+}
+
+/* The first request after the restart is a POST: it may not overtake what was lost. */
+static void test_nothing_new_goes_before_the_check(void)
+{
+    struct world w;
+    begin(&w, FATE_STORE, 0);
+    world_append(&w, 50, 0);
+    CU_ASSERT_TRUE(world_run(&w, 1000));
+    world_pass(&w, 1000);
+    model_kill(&w.model);
+    world_append(&w, 10, 0);
+    world_pass(&w, 10000);
+    CU_ASSERT_TRUE(w.model.held > 0);
+    CU_ASSERT_EQUAL(resent_after_loss(&w), 50);
+    CU_ASSERT_TRUE(world_each_once(&w));
+    CU_ASSERT_TRUE(world_in_order(&w, "s", "t", 0));
+    world_end(&w);
+}
+
+static void test_killed_again_while_it_sends_again(void)
+{
+    for (unsigned pause = 0; pause < 40; pause++) {
+        struct world w;
+        begin(&w, FATE_STORE, 0);
+        w.config->max_batch_messages = 10;
+        world_append(&w, 200, 0);
+        CU_ASSERT_TRUE(world_run(&w, 1000));
+        model_kill(&w.model);
+        world_pass(&w, 5000 + pause);
+        model_save(&w.model);
+        world_pass(&w, pause % 7);
+        model_kill(&w.model);
+        world_append(&w, 10, 0);
+        world_pass(&w, 20000);
+        CU_ASSERT_TRUE(world_each_once(&w));
+        CU_ASSERT_TRUE(world_in_order(&w, "s", "t", 0));
+        world_end(&w);
+    }
+}
+
+/* Behind something that closes the connection after each answer, every request shows a sign. */
+static void test_connections_that_do_not_last_stop_nothing(void)
+{
+    struct world w;
+    begin(&w, FATE_STORE, 0);
+    w.model.no_connection_lasts = true;
+    for (unsigned i = 0; i < 5; i++) {
+        world_append(&w, 10, 0);
+        world_pass(&w, 20000);
+    }
+    CU_ASSERT_TRUE(world_run(&w, 20000));
+    CU_ASSERT_TRUE(world_each_once(&w));
+    world_end(&w);
+}
+
 static void test_a_restart_without_loss_sends_nothing(void)
 {
     struct world w;
@@ -479,6 +639,17 @@ static CU_TestInfo tests[] = {
     {"without confirmations as 0.8", test_without_confirmations_as_0_8},
     {"without the right to poll", test_without_the_right_to_poll_it_says_so_once_and_sends_again},
     {"a failing read-back waits", test_a_failing_read_back_waits},
+    {"a lost tail without confirmations", test_a_lost_tail_without_confirmations},
+    {"all is lost without confirmations", test_all_is_lost_without_confirmations},
+    {"without confirmations others may write behind us",
+     test_without_confirmations_others_may_write_behind_us},
+    {"without confirmations over a restart of both", test_without_confirmations_over_a_restart_of_both},
+    {"a stamp that moves by milliseconds hides no loss",
+     test_a_stamp_that_moves_by_milliseconds_hides_no_loss},
+    {"a start within the same second hides no loss", test_a_start_within_the_same_second_hides_no_loss},
+    {"nothing new goes before the check", test_nothing_new_goes_before_the_check},
+    {"killed again while it sends again", test_killed_again_while_it_sends_again},
+    {"connections that do not last stop nothing", test_connections_that_do_not_last_stop_nothing},
     {"a restarted server settles at once", test_a_restarted_server_settles_at_once},
     {"bridge killed after the server stored", test_bridge_killed_after_the_server_stored},
     {"new lanes flow while old ones settle", test_new_lanes_flow_while_old_ones_settle},
