@@ -35,6 +35,7 @@ struct publish {
     bool encoded[ENVELOPE_FORMS];
     struct mi_hit hits[MI_MAX_HITS];
     size_t hit_count;
+    uint64_t first_sequence; /* of its records, which follow each other */
 };
 
 static size_t find_routes(struct publish *p);
@@ -247,7 +248,21 @@ static enum mi_append append(struct publish *p)
     for (size_t i = 0; i < p->hit_count; i++)
         if (!make_record(p, i, &records[i]))
             return MI_APPEND_FAILED;
-    return mi_journal_append(p->hook->journal, records, p->hit_count);
+    enum mi_append result = mi_journal_append(p->hook->journal, records, p->hit_count);
+    p->first_sequence = records[0].sequence;
+    return result;
+}
+
+/* wait_for_iggy: the longest wait that one of its routes asks for. */
+static void wait_for_iggy(struct publish *p)
+{
+    uint64_t longest = 0;
+    for (size_t i = 0; i < p->hit_count; i++)
+        if (route_of(p, i)->wait_for_iggy_ns > longest)
+            longest = route_of(p, i)->wait_for_iggy_ns;
+    if (longest && !mi_bridge_wait_settled(p->hook->options.bridge, p->first_sequence,
+                                           p->first_sequence + p->hit_count - 1, longest))
+        count_hits(p, MI_C_LATE);
 }
 
 static void shrink(struct mi_buf *b)
@@ -292,8 +307,10 @@ static int keep_copy(struct publish *p)
     give_back(h);
     switch (result) {
     case MI_APPEND_OK:
-        if (acknowledged)
+        if (acknowledged) {
             mi_dup_guess_keep(h->dup, p->message.client_id, print);
+            wait_for_iggy(p);
+        }
         return MOSQ_ERR_SUCCESS;
     case MI_APPEND_FULL:
         return not_kept(p, FULL);

@@ -35,6 +35,7 @@ struct mi_route {
     enum mi_on_missing on_missing;
     enum mi_refuse refuse;
     bool send_client_id, send_username;
+    uint64_t wait_for_iggy_ns; /* 0: off. MESSAGE waits so long for the commit, and with it every client */
     /* in */
     uint8_t in_qos; /* of native messages */
     enum mi_retain_in retain;

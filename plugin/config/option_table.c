@@ -130,6 +130,13 @@ const struct mi_option mi_options[] = {
      .fallback = "reason", .unmatched = true, .only = MI_OUT,
      .help = "How an MQTT 5 client is refused: by a reason code in the PUBACK, or by a disconnect. MQTT "
              "3.1.1 has no reason codes: its clients are disconnected."},
+    {MI_AT_ROUTE, "wait_for_iggy", MI_TIME, IN_DRAFT(route.wait_for_iggy_ns), .unit_ns = 1, .min = MS(1),
+     .max = SECONDS(1), .unmatched = true, .only = MI_OUT, .absent = "off",
+     .help =
+         "After a QoS 1 or 2 message is in the journal, wait up to this long for Iggy's commit before it is "
+         "acknowledged; then it is acknowledged all the same and counted as late. **Every client of the "
+         "broker "
+         "waits meanwhile.** While Iggy is known to be away nothing waits."},
     {MI_AT_ROUTE, "send_client_id", MI_BOOL, IN_DRAFT(route.send_client_id), .fallback = "true",
      .unmatched = true, .only = MI_OUT,
      .help = "Put the publisher's client id into the header `mqtt.client_id`."},

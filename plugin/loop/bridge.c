@@ -205,7 +205,8 @@ static bool build(struct mi_bridge *b, struct mi_error *err)
         return false;
     b->inbox = mi_inbox_new(b->config->inbox_messages, b->config->max_poll_bytes * 2);
     b->disk = mi_disk_thread_new(b->journal, b->slots, b->options.clock, b->options.log);
-    if (!b->inbox || !b->disk) {
+    b->commit_wait = mi_commit_wait_new();
+    if (!b->inbox || !b->disk || !b->commit_wait) {
         mi_error_set(err, "out of memory or descriptors");
         return false;
     }
@@ -257,6 +258,7 @@ void mi_bridge_free(struct mi_bridge *b)
     iggy_client_free(b->client);
     mi_journal_close(b->journal);
     mi_disk_thread_free(b->disk);
+    mi_commit_wait_free(b->commit_wait);
     mi_inbox_free(b->inbox);
     mi_slots_close(b->slots);
     mi_config_release(b->next_config);
@@ -298,6 +300,11 @@ void mi_bridge_note_reload(struct mi_bridge *b, const char *error)
 bool mi_bridge_target_missing(struct mi_bridge *b, struct mi_span stream, struct mi_span topic)
 {
     return mi_out_target_missing(b->out, stream, topic);
+}
+
+bool mi_bridge_wait_settled(struct mi_bridge *b, uint64_t first, uint64_t last, uint64_t timeout_ns)
+{
+    return b->running && mi_commit_wait_for(b->commit_wait, first, last, timeout_ns, wake_bridge, b);
 }
 
 void mi_bridge_tick(struct mi_bridge *b)
@@ -386,6 +393,12 @@ static bool stop_step(struct mi_bridge *b, uint64_t now)
     return mi_out_quiet(b->out) || now >= b->stop_deadline_ns + MI_NS_PER_S;
 }
 
+static bool is_settled(void *context, uint64_t first, uint64_t last)
+{
+    const struct mi_bridge *b = context;
+    return mi_out_run_settled(b->out, first, last);
+}
+
 static void turn(struct mi_bridge *b)
 {
     /* Set before the journal is looked at: whoever appends after that look wakes the wait below. */
@@ -394,6 +407,7 @@ static void turn(struct mi_bridge *b)
     uint64_t now = mi_now_ns(b->options.clock);
     uint64_t due = earlier(mi_out_step(b->out, now), mi_in_step(b->in, now));
     due = earlier(due, keep_state(b, now));
+    mi_commit_wait_look(b->commit_wait, mi_out_away(b->out), is_settled, b);
     if (!mi_inbox_empty(b->inbox)) {
         wake_main(b);
         due = earlier(due, now + WAKE_REPEAT_MS * MI_NS_PER_MS);

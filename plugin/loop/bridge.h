@@ -46,6 +46,10 @@ void mi_bridge_set_config(struct mi_bridge *b, struct mi_config *config);
 /* Known missing target, for on_missing: refuse. */
 bool mi_bridge_target_missing(struct mi_bridge *b, struct mi_span stream, struct mi_span topic);
 
+/* For wait_for_iggy: waits up to timeout_ns until the records first..last are settled; false when they are
+ * not (and at once while Iggy is known to be away). The only call here that waits for Iggy. */
+bool mi_bridge_wait_settled(struct mi_bridge *b, uint64_t first, uint64_t last, uint64_t timeout_ns);
+
 /* What the last reload came to, for /status.json: NULL when it was taken over, else the error (copied). */
 void mi_bridge_note_reload(struct mi_bridge *b, const char *error);
 

@@ -34,6 +34,7 @@ enum mi_route_counter {
     MI_C_IN_BROKEN,            /* rejected_in: headers or envelope cannot be read */
     MI_C_IN_AGE,               /* skipped: older than max_age */
     MI_C_IN_TOO_LARGE,         /* skipped: larger than max_poll_bytes */
+    MI_C_LATE,                 /* acknowledged from the journal because Iggy took longer than wait_for_iggy */
     MI_C_ROUTE_COUNTERS
 };
 

@@ -26,6 +26,8 @@ const struct mi_metric_row mi_route_rows[] = {
      "Messages of an unknown outcome that were found in Iggy by reading back, and so were not sent again."},
     {MI_C_LOST_RESENT, "lost_resent", NULL, MI_COUNTER,
      "Confirmed messages that Iggy lost in a restart and that were sent again."},
+    {MI_C_LATE, "late", NULL, MI_COUNTER,
+     "PUBLISHes acknowledged from the journal because Iggy took longer than wait_for_iggy."},
     {MI_C_INJECTED, "injected", NULL, MI_COUNTER, "Messages from Iggy that were published into the broker."},
     {MI_C_IN_OWN, "in_skipped", "own_origin", MI_COUNTER,
      "Messages from Iggy that are not for the broker: its own ones, older than max_age, larger than "

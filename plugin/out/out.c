@@ -170,6 +170,22 @@ bool mi_out_idle(const struct mi_out *out)
            mi_cursor_sequence(out->cursor) >= stats.next_sequence;
 }
 
+bool mi_out_run_settled(const struct mi_out *out, uint64_t first, uint64_t last)
+{
+    if (last >= out->window.next_sequence)
+        return false;
+    for (uint64_t sequence = first; sequence <= last; sequence++)
+        if (sequence >= mi_window_start(&out->window) &&
+            mi_window_find(&out->window, sequence) != MI_NO_ENTRY)
+            return false;
+    return true;
+}
+
+bool mi_out_away(const struct mi_out *out)
+{
+    return out->gate.closed;
+}
+
 bool mi_out_quiet(const struct mi_out *out)
 {
     return out->in_flight == 0;

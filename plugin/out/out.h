@@ -44,6 +44,11 @@ void mi_out_stop(struct mi_out *out);
 bool mi_out_checkpoint(struct mi_out *out, struct mi_buf *bytes, uint64_t *release_sequence);
 bool mi_out_changed(const struct mi_out *out); /* something moved since the last checkpoint */
 
+/* Are the records first..last all settled (committed, or dead letters)? */
+bool mi_out_run_settled(const struct mi_out *out, uint64_t first, uint64_t last);
+/* Nothing gets through to Iggy at the moment: the connection or the login fails. */
+bool mi_out_away(const struct mi_out *out);
+
 /* For on_missing: refuse. Is this target known to be missing? Called by the main thread at PUBLISH; must be
  * cheap. */
 bool mi_out_target_missing(struct mi_out *out, struct mi_span stream, struct mi_span topic);

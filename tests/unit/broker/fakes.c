@@ -171,6 +171,14 @@ bool mi_bridge_target_missing(struct mi_bridge *b, struct mi_span stream, struct
     return fakes.missing;
 }
 
+bool mi_bridge_wait_settled(struct mi_bridge *b, uint64_t first, uint64_t last, uint64_t timeout_ns)
+{
+    (void)b;
+    fakes.waited_for = last - first + 1;
+    fakes.waited_ns = timeout_ns;
+    return fakes.settled;
+}
+
 void mi_bridge_note_reload(struct mi_bridge *b, const char *error)
 {
     (void)b;

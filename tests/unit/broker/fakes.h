@@ -25,6 +25,8 @@ struct fakes {
     char payload[256];
     /* bridge */
     bool missing, bridge_refused, start_fails;
+    bool settled; /* answer to the next waits */
+    uint64_t waited_for, waited_ns;
     int starts, ticks, frees, configs_set;
     char reload_note[600];
     void (*wake_main)(void *);

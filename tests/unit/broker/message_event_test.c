@@ -324,6 +324,29 @@ static void what_was_refused_is_no_repetition(void)
     end();
 }
 
+static void waits_for_iggy_only_where_asked(void)
+{
+    start();
+    CU_ASSERT_EQUAL(publish(1, V5), MOSQ_ERR_SUCCESS);
+    CU_ASSERT_EQUAL(fakes.waited_for, 0);
+    fakes.routes[0].wait_for_iggy_ns = 50000000;
+    fakes.settled = true;
+    CU_ASSERT_EQUAL(publish(0, V5), MOSQ_ERR_SUCCESS); /* QoS 0 waits for nothing */
+    CU_ASSERT_EQUAL(fakes.waited_for, 0);
+    CU_ASSERT_EQUAL(publish(1, V5), MOSQ_ERR_SUCCESS);
+    CU_ASSERT_EQUAL(fakes.waited_for, 1);
+    CU_ASSERT_EQUAL(fakes.waited_ns, 50000000);
+    CU_ASSERT_EQUAL(counted(MI_C_LATE), 0);
+    fakes.settled = false;
+    CU_ASSERT_EQUAL(publish(2, V3), MOSQ_ERR_SUCCESS); /* acknowledged from the journal all the same */
+    CU_ASSERT_EQUAL(counted(MI_C_LATE), 1);
+    fakes.append = MI_APPEND_FULL;
+    fakes.waited_for = 0;
+    publish(1, V5);
+    CU_ASSERT_EQUAL(fakes.waited_for, 0);
+    end();
+}
+
 static CU_TestInfo tests[] = {
     {"a PUBLISH is journaled whole", a_publish_is_journaled_whole},
     {"what a client does not have may be NULL", what_a_client_does_not_have_may_be_null},
@@ -341,6 +364,7 @@ static CU_TestInfo tests[] = {
      the_log_names_route_limit_and_consequence_once_in_ten_seconds},
     {"what a reconnect repeats is marked", what_a_reconnect_repeats_is_marked},
     {"what was refused is no repetition", what_was_refused_is_no_repetition},
+    {"waits for Iggy only where asked", waits_for_iggy_only_where_asked},
     CU_TEST_INFO_NULL,
 };
 MI_SUITE_MAIN("message_event", tests)
