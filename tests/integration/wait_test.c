@@ -28,12 +28,15 @@ static void acknowledged_means_committed(void)
 {
     start();
     double late = rig_metric(rig, LATE, 0, 0);
-    for (size_t i = 2; i <= 30; i++) {
+    mi_iggy_server_fault(&rig->iggy,
+                         "on produce delay 40 always"); /* not on a real server: it takes its own time */
+    for (size_t i = 2; i <= 12; i++) {
         CU_ASSERT_TRUE(mi_mqtt_say(client, "waits/x", "y", 1 + (int)(i % 2)) < 0x80);
-        if (rig_metric(rig, LATE, 0, 0) == late) /* without delay: it is there when the PUBACK is */
+        if (rig_metric(rig, LATE, 0, 0) == late) /* it is there when the PUBACK is */
             CU_ASSERT_TRUE(mi_readback_wait(rig->readback, "w", "t", i, 0));
     }
-    CU_ASSERT_TRUE(rig_metric(rig, LATE, 0, 0) - late < 15);
+    mi_iggy_server_fault(&rig->iggy, "clear");
+    CU_ASSERT_TRUE(rig_metric(rig, LATE, 0, 0) - late < 6);
 }
 
 static void a_slow_iggy_is_waited_for_within_the_bound(void)
