@@ -199,6 +199,23 @@ static void wake_bridge(void *context)
         iggy_client_wake(b->client);
 }
 
+static void make_control(struct mi_bridge *b)
+{
+    struct mi_control_options options = {
+        .directory = b->config->journal_directory,
+        .journal = b->journal,
+        .clock = b->options.clock,
+        .wake_bridge = wake_bridge,
+        .context = b,
+    };
+    struct mi_error err;
+    b->control = mi_control_new(&options, &err);
+    if (!b->control)
+        mi_log_line(b->options.log, MI_LOG_WARNING,
+                    "control socket: %s; dead letters can be taken out only while the broker is stopped",
+                    err.text);
+}
+
 static bool build(struct mi_bridge *b, struct mi_error *err)
 {
     if (!open_journal(b, err) || !make_client(b, err))
@@ -214,6 +231,7 @@ static bool build(struct mi_bridge *b, struct mi_error *err)
     if (!make_engines(b, err))
         return false;
     make_listener(b);
+    make_control(b);
     return true;
 }
 
@@ -252,6 +270,7 @@ void mi_bridge_free(struct mi_bridge *b)
     }
     if (b->out && b->in)
         write_last_state(b);
+    mi_control_free(b->control);
     mi_listener_free(b->listener);
     mi_in_free(b->in);
     mi_out_free(b->out);
@@ -310,6 +329,7 @@ bool mi_bridge_wait_settled(struct mi_bridge *b, uint64_t first, uint64_t last, 
 void mi_bridge_tick(struct mi_bridge *b)
 {
     atomic_store_explicit(&b->last_tick_ns, mi_now_ns(b->options.clock), memory_order_relaxed);
+    mi_control_tick(b->control);
 }
 
 /* ---- bridge thread ---- */
@@ -373,8 +393,13 @@ static void wait_and_drive(struct mi_bridge *b, uint64_t due)
     uint64_t wait_ms = due <= now ? 0 : (due - now + MI_NS_PER_MS - 1) / MI_NS_PER_MS;
     if (wait_ms > LONGEST_WAIT_MS)
         wait_ms = LONGEST_WAIT_MS;
-    struct iggy_wait listener = {.fd = b->listener ? mi_listener_fd(b->listener) : -1, .events = POLLIN};
-    iggy_client_drive(b->client, (uint32_t)wait_ms, &listener, b->listener ? 1 : 0);
+    struct iggy_wait extra[2];
+    size_t count = 0;
+    if (b->listener)
+        extra[count++] = (struct iggy_wait){.fd = mi_listener_fd(b->listener), .events = POLLIN};
+    if (b->control)
+        extra[count++] = (struct iggy_wait){.fd = mi_control_fd(b->control), .events = POLLIN};
+    iggy_client_drive(b->client, (uint32_t)wait_ms, extra, count);
     if (b->listener)
         mi_listener_run(b->listener);
 }
@@ -408,7 +433,9 @@ static void turn(struct mi_bridge *b)
     uint64_t due = earlier(mi_out_step(b->out, now), mi_in_step(b->in, now));
     due = earlier(due, keep_state(b, now));
     mi_commit_wait_look(b->commit_wait, mi_out_away(b->out), is_settled, b);
-    if (!mi_inbox_empty(b->inbox)) {
+    if (b->control)
+        due = earlier(due, mi_control_step(b->control, now));
+    if (!mi_inbox_empty(b->inbox) || (b->control && mi_control_waits_for_main(b->control))) {
         wake_main(b);
         due = earlier(due, now + WAKE_REPEAT_MS * MI_NS_PER_MS);
     }

@@ -12,6 +12,7 @@
 #include "in/in.h"
 #include "loop/bridge.h"
 #include "loop/commit_wait.h"
+#include "loop/control.h"
 #include "loop/disk_thread.h"
 #include "out/out.h"
 #include "status/listener.h"
@@ -26,6 +27,7 @@ struct mi_bridge {
     struct mi_out *out;
     struct mi_in *in;
     struct mi_listener *listener; /* NULL: off */
+    struct mi_control *control;   /* NULL: it could not be made */
     struct mi_disk_thread *disk;
     struct mi_commit_wait *commit_wait;
     pthread_t thread;

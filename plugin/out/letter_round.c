@@ -148,7 +148,8 @@ int mi_round_take_out(struct mi_round *r, struct mi_letter_file *f, size_t count
         if (mi_letter_file_take_out(f, &letter, err) != 0)
             return -1;
         taken++;
-        r->next = letter.at + letter.bytes;
+        if (replaced)
+            r->next = letter.at + letter.bytes;
     }
     if (rc < 0 || (taken && mi_letter_file_sync(f, err) != 0))
         return -1;

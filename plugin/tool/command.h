@@ -14,7 +14,8 @@ struct mi_command {
     int (*run)(int argc, char **argv); /* argv[0] is the subcommand's name */
 };
 
-extern const struct mi_command mi_command_check, mi_command_explain, mi_command_reference;
+extern const struct mi_command mi_command_check, mi_command_explain, mi_command_reference, mi_command_journal,
+    mi_command_dead_letters;
 
 /* Says on stderr what is wrong with the arguments and how the command is used; returns MI_EXIT_USAGE. */
 int mi_usage_error(const struct mi_command *command, const char *format, ...)

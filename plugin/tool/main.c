@@ -6,7 +6,8 @@
 #include <string.h>
 
 static const struct mi_command *const commands[] = {&mi_command_check, &mi_command_explain,
-                                                    &mi_command_reference};
+                                                    &mi_command_reference, &mi_command_journal,
+                                                    &mi_command_dead_letters};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static void print_help(FILE *to);
@@ -52,7 +53,7 @@ static void print_command(FILE *to, const struct mi_command *command)
 
 static void print_help(FILE *to)
 {
-    fputs("Looks at configurations of the Mosquitto plugin for Apache Iggy.\n\n", to);
+    fputs("Looks at configurations and journals of the Mosquitto plugin for Apache Iggy.\n\n", to);
     for (size_t i = 0; i < COMMANDS; i++) {
         print_command(to, commands[i]);
         fputc('\n', to);
