@@ -3,9 +3,8 @@
  * that every acknowledged message is in Iggy exactly once and in order, and that the plugin's account adds
  * up.
  *
- *   chaos_bridge --mosquitto BIN --plugin SO --iggy BIN [--real] [--durable] [--sync always] [--messages N]
- * [--kills N]
- *                [--seed N] [--rate N] [--keep-files]
+ *   chaos_bridge --mosquitto BIN --plugin SO --iggy BIN [--real] [--durable] [--token] [--sync always]
+ *                [--messages N] [--kills N] [--seed N] [--rate N] [--keep-files]
  *
  * The seed is printed; the same seed gives the same sequence of events (not the same timing). Exit 0 only
  * when all holds.
@@ -312,6 +311,8 @@ static bool read_options(struct run *r, int argc, char **argv)
         const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
         if (!strcmp(name, "--real"))
             r->world.real = true;
+        else if (!strcmp(name, "--token"))
+            r->world.token = true;
         else if (!strcmp(name, "--durable"))
             r->world.durable = true;
         else if (!strcmp(name, "--keep-files"))
@@ -358,10 +359,9 @@ int main(int argc, char **argv)
     r.world.sync = "interval";
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (!read_options(&r, argc, argv)) {
-        fprintf(
-            stderr,
-            "usage: chaos_bridge --mosquitto BIN --plugin SO --iggy BIN [--real] [--durable] [--sync always] "
-            "[--messages N] [--kills N] [--rate N] [--seed N] [--keep-files]\n");
+        fprintf(stderr, "usage: chaos_bridge --mosquitto BIN --plugin SO --iggy BIN [--real] [--durable] "
+                        "[--token] [--sync always] "
+                        "[--messages N] [--kills N] [--rate N] [--seed N] [--keep-files]\n");
         return 2;
     }
     if (r.o.seed == 0)

@@ -10,14 +10,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "iggy_client.h"
+
 static bool write_config(const struct mi_world *w)
 {
-    char path[512], text[4096];
+    char path[512], text[4096], login[512];
     snprintf(path, sizeof path, "%s/iggy.json", w->dir);
+    snprintf(login, sizeof login,
+             w->token ? "\"token_file\": \"%s/token\""
+                      : "\"username\": \"iggy\", \"password_file\": \"%s/password\"",
+             w->dir);
     snprintf(text, sizeof text,
              "{ \"name\": \"chaos\",\n"
-             "  \"iggy\": { \"url\": \"http://127.0.0.1:%u\", \"username\": \"iggy\", \"password_file\": "
-             "\"%s/password\" },\n"
+             "  \"iggy\": { \"url\": \"http://127.0.0.1:%u\", %s },\n"
              "  \"journal\": { \"directory\": \"%s/journal\", \"max_size\": \"2GB\", \"keep\": \"512MB\", "
              "\"sync\": \"%s\" },\n"
              "  \"routes\": [ { \"name\": \"chaos\", \"filter\": \"chaos/{topic_number}\", \"direction\": "
@@ -26,7 +31,7 @@ static bool write_config(const struct mi_world *w)
              "\"durable\": %s },\n"
              "    \"when_journal_full\": \"disconnect\" } ],\n"
              "  \"status\": { \"listen\": \"127.0.0.1:%u\" } }\n",
-             w->iggy_port, w->dir, w->dir, w->sync, w->durable ? "true" : "false", w->status_port);
+             w->iggy_port, login, w->dir, w->sync, w->durable ? "true" : "false", w->status_port);
     if (!mi_write_file(path, text))
         return false;
     snprintf(path, sizeof path, "%s/mosquitto.conf", w->dir);
@@ -40,6 +45,38 @@ static bool write_config(const struct mi_world *w)
     return mi_write_file(path, "iggy\n") && chmod(path, 0600) == 0;
 }
 
+struct token_call {
+    const char *path;
+    bool done, ok;
+};
+
+static void take_token(void *arg, const struct iggy_result *result, const char *token)
+{
+    struct token_call *call = arg;
+    call->done = true;
+    call->ok = result->kind == IGGY_OK && mi_write_file(call->path, token) && chmod(call->path, 0600) == 0;
+    if (!call->ok)
+        printf("access token: %s\n", result->text);
+}
+
+static bool make_token(struct mi_world *w)
+{
+    char url[64], path[512];
+    snprintf(url, sizeof url, "http://127.0.0.1:%u", w->iggy_port);
+    snprintf(path, sizeof path, "%s/token", w->dir);
+    const char *urls[] = {url};
+    struct iggy_options options = {.urls = urls, .url_count = 1, .username = "iggy", .password = "iggy"};
+    struct iggy_client *client = iggy_client_new(&options, NULL, 0);
+    struct token_call call = {.path = path};
+    if (!client)
+        return false;
+    iggy_create_token(client, "chaos", 0, take_token, &call);
+    for (uint64_t end = mi_monotonic_ms() + 10000; !call.done && mi_monotonic_ms() < end;)
+        iggy_client_drive(client, 50, NULL, 0);
+    iggy_client_free(client);
+    return call.ok;
+}
+
 bool mi_world_start(struct mi_world *w)
 {
     if (!mi_temp_dir(w->dir, sizeof w->dir))
@@ -48,7 +85,8 @@ bool mi_world_start(struct mi_world *w)
     w->iggy_port = mi_free_port();
     w->admin_port = mi_free_port();
     w->status_port = mi_free_port();
-    return write_config(w) && mi_world_start_iggy(w) && mi_world_start_broker(w);
+    return write_config(w) && mi_world_start_iggy(w) && (!w->token || make_token(w)) &&
+           mi_world_start_broker(w);
 }
 
 void mi_world_stop(struct mi_world *w)

@@ -15,6 +15,7 @@ struct mi_world {
     const char *plugin;      /* .so */
     const char *iggy_binary; /* devserver or iggy-server */
     bool real;               /* iggy_binary is a real server */
+    bool token;              /* the plugin logs in with a personal access token */
     bool durable;            /* topics are made durable */
     const char *sync;        /* journal.sync: "interval" or "always" */
     unsigned broker_starts, iggy_starts;
