@@ -83,7 +83,7 @@ static void breaks_and_recovers(const char *config, const char *orders, const ch
     CU_ASSERT_TRUE_FATAL(mi_iggy_server_start(&r->iggy));
     CU_ASSERT_TRUE(mi_readback_wait(r->readback, "s", "strict", kept + 5, 30000));
     assert_numbers(r, "n", 0, kept + 5);
-    CU_ASSERT_EQUAL(account_settled(r, "strict", 5000).committed, kept + 5);
+    CU_ASSERT_EQUAL(account_settled(r, "strict", kept + 5, 5000).committed, kept + 5);
     CU_ASSERT_TRUE(mi_broker_stop(&r->broker, 15000));
     rig_free(r);
 }

@@ -38,11 +38,11 @@ struct account account_of(struct rig *r, const char *route)
     return a;
 }
 
-struct account account_settled(struct rig *r, const char *route, unsigned timeout_ms)
+struct account account_settled(struct rig *r, const char *route, double received, unsigned timeout_ms)
 {
     struct account a = account_of(r, route);
-    for (uint64_t end = mi_monotonic_ms() + timeout_ms; a.pending > 0 && mi_monotonic_ms() < end;
-         mi_sleep_ms(20))
+    for (uint64_t end = mi_monotonic_ms() + timeout_ms;
+         (a.pending > 0 || a.received < received) && mi_monotonic_ms() < end; mi_sleep_ms(20))
         a = account_of(r, route);
     CU_ASSERT_EQUAL(a.pending, 0);
     return a;

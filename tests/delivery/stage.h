@@ -14,8 +14,8 @@ struct account {
 };
 /* All of one page. Asserts on the way that received = committed + dead_lettered + dropped + pending. */
 struct account account_of(struct rig *r, const char *route);
-/* Waits until nothing of that route is pending; the account then. */
-struct account account_settled(struct rig *r, const char *route, unsigned timeout_ms);
+/* Waits until the route has received so many and none is pending; the account then. */
+struct account account_settled(struct rig *r, const char *route, double received, unsigned timeout_ms);
 
 /* Publishes texts "PREFIX0".. at QoS 1 and asserts that each is acknowledged. */
 void say_numbers(struct rig *r, const char *topic, const char *prefix, unsigned from, unsigned count);
