@@ -243,7 +243,7 @@ static struct mi_journal_segment *prepare(struct mi_journal *j)
 {
     struct mi_journal_segment *old, *s = NULL;
     while (!s && (old = take_kept(j, j->keep, j->max_size - j->segment_size))) {
-        if (old->h.size != j->segment_size || old->sync_failed) {
+        if (old->room != j->segment_size || old->sync_failed) {
             drop(j, old);
             continue;
         }

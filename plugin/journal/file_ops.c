@@ -41,6 +41,12 @@ static int system_fallocate(void *context, int fd, off_t len)
     return fallocate(fd, 0, 0, len);
 }
 
+static int system_punch(void *context, int fd, off_t offset, off_t len)
+{
+    (void)context;
+    return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, len);
+}
+
 static int system_ftruncate(void *context, int fd, off_t len)
 {
     (void)context;
@@ -65,17 +71,9 @@ static int system_sync_dir(void *context, int dir)
     return fsync(dir);
 }
 
-const struct mi_file_ops mi_file_ops_system = {system_open,
-                                               system_close,
-                                               system_pwritev,
-                                               system_pread,
-                                               system_fdatasync,
-                                               system_fallocate,
-                                               system_ftruncate,
-                                               system_rename,
-                                               system_unlink,
-                                               system_sync_dir,
-                                               NULL};
+const struct mi_file_ops mi_file_ops_system = {
+    system_open,  system_close,     system_pwritev, system_pread,  system_fdatasync, system_fallocate,
+    system_punch, system_ftruncate, system_rename,  system_unlink, system_sync_dir,  NULL};
 
 int mi_write_all(const struct mi_file_ops *ops, int fd, struct iovec *iov, int count, uint64_t offset)
 {

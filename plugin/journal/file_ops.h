@@ -19,7 +19,8 @@ struct mi_file_ops {
     ssize_t (*pwritev)(void *context, int fd, const struct iovec *iov, int count, off_t offset);
     ssize_t (*pread)(void *context, int fd, void *data, size_t len, off_t offset);
     int (*fdatasync)(void *context, int fd);
-    int (*fallocate)(void *context, int fd, off_t len); /* from 0, file grows to len */
+    int (*fallocate)(void *context, int fd, off_t len);           /* from 0, file grows to len */
+    int (*punch)(void *context, int fd, off_t offset, off_t len); /* frees a part in the middle: zeros */
     int (*ftruncate)(void *context, int fd, off_t len);
     int (*rename)(void *context, int dir, const char *from, const char *to);
     int (*unlink)(void *context, int dir, const char *name);

@@ -36,6 +36,7 @@ enum {
 
 struct mi_journal_segment {
     struct mi_segment_header h; /* constant */
+    uint64_t room;              /* bytes on the device: h.size, less when recovery gave the empty part back */
     int fd;                     /* for writing; -1: closed. Opened by main, closed by the disk thread */
     atomic_bool dir_synced;     /* its name is durable */
     /* under lock */

@@ -349,8 +349,22 @@ static int recover_open(struct mi_journal *j, size_t index, struct mi_journal_re
     s->next = s->synced_next = seal.next;
     s->end = seal.end;
     s->records = seal.records;
+    s->routes = seal.routes;
     s->damage_end = seal.damage_end;
     return 0;
+}
+
+/* Every start begins a segment. What the one before did not fill would else use up the journal's maximum and
+ * what it keeps, with nothing. */
+static void give_back_rest(struct mi_journal *j, struct mi_journal_segment *s)
+{
+    enum { BLOCK = 4096, WORTH_IT = 64 * 1024 };
+    uint64_t seal = mi_seal_bytes(s->routes);
+    uint64_t from = (s->end + BLOCK - 1) / BLOCK * BLOCK;
+    uint64_t to = s->h.size > seal ? (s->h.size - seal) / BLOCK * BLOCK : 0;
+    if (s->sealed && to > from + WORTH_IT &&
+        j->ops->punch(j->ops->context, s->fd, (off_t)from, (off_t)(to - from)) == 0)
+        s->room = s->h.size - (to - from);
 }
 
 static int recover_segment(struct mi_journal *j, size_t index, struct mi_journal_report *report,
@@ -360,6 +374,8 @@ static int recover_segment(struct mi_journal *j, size_t index, struct mi_journal
     int rc = open_segment(j, s, O_RDWR) ? recover_open(j, index, report) : -1;
     if (rc != 0)
         rc = cannot_read(j, s->h.number, err);
+    else
+        give_back_rest(j, s);
     close_segment(j, s);
     report->records += s->records;
     return rc;

@@ -15,7 +15,7 @@ struct mi_journal_segment *mi_segment_new(uint64_t number, uint64_t size)
     s->fd = -1;
     s->h.version = MI_SEGMENT_VERSION;
     s->h.number = number;
-    s->h.size = size;
+    s->h.size = s->room = size;
     s->end = MI_SEGMENT_HEAD;
     return s;
 }
@@ -73,11 +73,11 @@ struct mi_usage mi_segment_usage(struct mi_journal *j)
     struct mi_usage u = {0, 0, j->spare ? j->spare->h.size : 0};
     for (size_t i = 0; i < j->list_len; i++) {
         const struct mi_journal_segment *s = j->list[i];
-        u.total += s->h.size;
+        u.total += s->room;
         if (s->retired && is_released(j, s))
-            u.kept += s->h.size;
+            u.kept += s->room;
         else
-            u.used += s->h.size;
+            u.used += s->room;
     }
     return u;
 }

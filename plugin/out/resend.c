@@ -36,6 +36,9 @@ static bool collect(struct mi_out *out, const struct mi_journal_ref *ref, const 
     size_t bytes = iggy_batch_message_bytes(record->headers.len, record->prefix.len + record->payload.len);
     if (!lane || bytes > out->config->max_batch_bytes - MI_BATCH_BASE_BYTES)
         return true;
+    uint32_t waiting = mi_window_find(&out->window, record->sequence);
+    if (waiting != MI_NO_ENTRY && !mi_out_entry(out, waiting)->done)
+        return true;
     if (lane->again.count >= lane->lost_most)
         mi_window_done(&out->window, mi_queue_pop(&out->window, &lane->again));
     uint32_t entry = mi_window_side(&out->window, ref);
@@ -98,7 +101,7 @@ bool mi_out_resend_step(struct mi_out *out)
     struct mi_record record;
     for (uint32_t i = 0; i < COLLECT_TURN; i++) {
         bool end = mi_cursor_next(out->lost_cursor, &ref, &record, NULL) != 1;
-        if (end || ref.sequence >= out->window.next_sequence) {
+        if (end) {
             stop(out, false, UINT64_MAX);
             return false;
         }

@@ -179,6 +179,13 @@ static int op_fallocate(void *context, int fd, off_t len)
     return ftruncate(fd, len);
 }
 
+static int op_punch(void *context, int fd, off_t offset, off_t len)
+{
+    if (refuses(context, FAULTY_ALLOCATE))
+        return -1;
+    return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, len);
+}
+
 static int op_ftruncate(void *context, int fd, off_t len)
 {
     if (refuses(context, FAULTY_TRUNCATE))
@@ -224,9 +231,8 @@ void faulty_init(struct faulty *f)
 {
     memset(f, 0, sizeof *f);
     f->write_budget = -1;
-    struct mi_file_ops ops = {
-        op_open,   op_close,  op_pwritev,  op_pread, op_fdatasync, op_fallocate, op_ftruncate,
-        op_rename, op_unlink, op_sync_dir, f};
+    struct mi_file_ops ops = {op_open,  op_close,     op_pwritev, op_pread,  op_fdatasync, op_fallocate,
+                              op_punch, op_ftruncate, op_rename,  op_unlink, op_sync_dir,  f};
     f->ops = ops;
 }
 

@@ -376,7 +376,33 @@ static void test_start_with_a_million(void)
     fixture_end(&f);
 }
 
-static CU_TestInfo tests[] = {{"torn last record", test_torn_last_record},
+/* Every start begins a segment: those before it may not use up what is kept, nor the maximum, while empty. */
+static void test_many_starts_keep_what_was_kept(void)
+{
+    struct fixture f;
+    fixture_begin(&f);
+    f.options.segment_size = 256 << 10;
+    f.options.keep = 1 << 20;
+    f.options.max_size = 2 << 20;
+    uint64_t n = 1;
+    for (unsigned start = 0; start < 30; start++) {
+        CU_ASSERT_TRUE_FATAL(fixture_open(&f));
+        if (start == 0)
+            CU_ASSERT_EQUAL(fixture_append(&f, n, 1), MI_APPEND_OK);
+        mi_journal_release(f.j, n + 1);
+        mi_journal_disk_step(f.j);
+        CU_ASSERT_EQUAL(fixture_append(&f, ++n, 1), MI_APPEND_OK);
+        CU_ASSERT_EQUAL(fixture_walk(&f, 0, NULL, 0), n);
+        if (start % 2)
+            fixture_crash(&f);
+        else
+            fixture_close(&f);
+    }
+    fixture_end(&f);
+}
+
+static CU_TestInfo tests[] = {{"many starts keep what was kept", test_many_starts_keep_what_was_kept},
+                              {"torn last record", test_torn_last_record},
                               {"file cut short", test_file_cut_short},
                               {"flipped bit, not sealed", test_flipped_bit_unsealed},
                               {"flipped bit, sealed", test_flipped_bit_sealed},

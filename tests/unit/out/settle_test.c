@@ -559,6 +559,42 @@ static void test_killed_again_while_it_sends_again(void)
     }
 }
 
+static bool all_refused;
+
+static enum fate first_never(struct model *m, const uint32_t *numbers, size_t count, size_t bytes)
+{
+    (void)m, (void)bytes;
+    for (size_t i = 0; i < count; i++)
+        if (numbers[i] == 0)
+            return FATE_503;
+    return all_refused ? FATE_503 : FATE_STORE;
+}
+
+/* The window begins with an older message of another partition, and the bridge is restarted before anything
+ * of what was lost was sent again. */
+static void test_lost_and_the_bridge_restarted_behind_a_waiting_message(void)
+{
+    struct world w;
+    begin(&w, FATE_STORE, 0);
+    model_topic(&w.model, "s", "t")->partitions = 2;
+    w.model.fate = first_never;
+    all_refused = false;
+    world_append(&w, 1, 1);
+    world_append(&w, 100, 0);
+    world_pass(&w, 1000);
+    model_kill(&w.model);
+    all_refused = true;
+    world_pass(&w, 10000);
+    world_checkpoint(&w);
+    world_restart(&w);
+    w.model.fate = NULL;
+    CU_ASSERT_TRUE(world_run(&w, 60000));
+    CU_ASSERT_TRUE(world_each_once(&w));
+    CU_ASSERT_TRUE(world_in_order(&w, "s", "t", 0));
+    CU_ASSERT_FALSE(world_said(&w, "not in the journal any more"));
+    world_end(&w);
+}
+
 /* Behind something that closes the connection after each answer, every request shows a sign. */
 static void test_connections_that_do_not_last_stop_nothing(void)
 {
@@ -667,6 +703,8 @@ static CU_TestInfo tests[] = {
     {"a start within the same second hides no loss", test_a_start_within_the_same_second_hides_no_loss},
     {"nothing new goes before the check", test_nothing_new_goes_before_the_check},
     {"killed again while it sends again", test_killed_again_while_it_sends_again},
+    {"lost, and the bridge restarted behind a waiting message",
+     test_lost_and_the_bridge_restarted_behind_a_waiting_message},
     {"connections that do not last stop nothing", test_connections_that_do_not_last_stop_nothing},
     {"a restarted server settles at once", test_a_restarted_server_settles_at_once},
     {"bridge killed after the server stored", test_bridge_killed_after_the_server_stored},
