@@ -109,7 +109,7 @@ size_t letters_count(void)
 
 bool letters_flip(uint64_t offset)
 {
-    uint8_t byte;
+    uint8_t byte = 0;
     int fd = open(letters_path(MI_DEAD_LETTER_FILE), O_RDWR);
     bool good = fd >= 0 && pread(fd, &byte, 1, (off_t)offset) == 1;
     byte ^= 0x10;
@@ -179,7 +179,8 @@ static void nothing(void *context)
     mi_sleep_ms(1);
 }
 
-static int run(void (*turn)(void *), void *context, const char *format, va_list args)
+__attribute__((format(printf, 3, 0))) static int run(void (*turn)(void *), void *context, const char *format,
+                                                     va_list args)
 {
     char arguments[1000], command[2400], out[300], err[300], log[300];
     struct mi_process p = {0};
