@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "loop/bridge_private.h"
 #include "loop/state.h"
+#include "out/checkpoint.h"
 
 enum {
     STACK_BYTES = 1024 * 1024,
@@ -199,11 +200,24 @@ static void wake_bridge(void *context)
         iggy_client_wake(b->client);
 }
 
+/* b->state still holds what read_state found. */
+static uint64_t settled_at_start(const struct mi_bridge *b)
+{
+    struct mi_span checkpoint, positions;
+    struct mi_checkpoint_reader reader;
+    struct mi_checkpoint_item item;
+    if (mi_state_split(mi_buf_span(&b->state), &checkpoint, &positions) &&
+        mi_checkpoint_open(&reader, checkpoint) && mi_checkpoint_next(&reader, &item) == 1 && item.tag == 'H')
+        return item.head.window_start;
+    return 0;
+}
+
 static void make_control(struct mi_bridge *b)
 {
     struct mi_control_options options = {
         .directory = b->config->journal_directory,
         .journal = b->journal,
+        .settled_at_start = settled_at_start(b),
         .clock = b->options.clock,
         .wake_bridge = wake_bridge,
         .context = b,

@@ -50,8 +50,8 @@ struct mi_control *mi_control_new(const struct mi_control_options *options, stru
     c->dir = c->listener = c->epoll = -1;
     for (int i = 0; i < CLIENTS; i++)
         c->clients[i].fd = -1;
-    c->orders = mi_orders_new(options->directory, options->journal, options->clock, options->wake_bridge,
-                              options->context);
+    c->orders = mi_orders_new(options->directory, options->journal, options->settled_at_start, options->clock,
+                              options->wake_bridge, options->context);
     if (!c->orders)
         mi_error_set(err, "memory is out");
     if (!c->orders || listen_in(c, err) != 0) {

@@ -20,6 +20,7 @@
 
 struct mi_control_options {
     const char *directory; /* the journal's, whose lock we hold; outlives the control, as all the others */
+    uint64_t settled_at_start; /* every message with a lower sequence is settled, says the state file */
     struct mi_journal *journal;
     const struct mi_clock *clock;
     void (*wake_bridge)(void *context); /* any thread: mi_control_step soon */

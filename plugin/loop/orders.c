@@ -20,6 +20,7 @@ struct mi_orders {
     /* constant */
     const char *directory;
     struct mi_journal *journal;
+    uint64_t settled_at_start;
     const struct mi_clock *clock;
     void (*wake_bridge)(void *);
     void *context;
@@ -34,7 +35,7 @@ struct mi_orders {
     uint64_t sync_before_ns; /* deadline of SYNCING */
 };
 
-struct mi_orders *mi_orders_new(const char *directory, struct mi_journal *journal,
+struct mi_orders *mi_orders_new(const char *directory, struct mi_journal *journal, uint64_t settled_at_start,
                                 const struct mi_clock *clock, void (*wake_bridge)(void *context),
                                 void *context)
 {
@@ -43,6 +44,7 @@ struct mi_orders *mi_orders_new(const char *directory, struct mi_journal *journa
         return NULL;
     o->directory = directory;
     o->journal = journal;
+    o->settled_at_start = settled_at_start;
     o->clock = clock;
     o->wake_bridge = wake_bridge;
     o->context = context;
@@ -91,10 +93,21 @@ bool mi_orders_waits_for_main(const struct mi_orders *o)
     return atomic_load_explicit(&o->state, memory_order_relaxed) == APPENDING;
 }
 
+/* What a failure here leaves undone the next order does. */
+static void give_space_back(struct mi_orders *o)
+{
+    struct mi_journal_stats stats;
+    mi_journal_stats(o->journal, &stats);
+    uint64_t settled = stats.released_sequence;
+    mi_letter_file_compact(o->directory, settled > o->settled_at_start ? settled : o->settled_at_start, NULL);
+}
+
 static void end_order(struct mi_orders *o)
 {
     mi_letter_file_close(o->file);
     o->file = NULL;
+    if (o->done)
+        give_space_back(o);
     mi_round_fini(&o->round);
     atomic_store(&o->state, IDLE);
 }

@@ -1,7 +1,8 @@
 /*
  * orders: carries out one order about the dead letters ("requeue all", "drop 17") on a running broker, in
  * small steps. The bridge thread reads letters and takes them out of the file; the main thread, which alone
- * appends to the journal, does so in its TICK. The accounting is that of out/letter_round.h.
+ * appends to the journal, does so in its TICK. At the end of an order the file is written anew without what
+ * was taken out and is settled; out notices. The accounting is that of out/letter_round.h.
  */
 #ifndef MI_ORDERS_H
 #define MI_ORDERS_H
@@ -12,9 +13,9 @@
 
 struct mi_orders;
 
-/* Borrows all, which must outlive it. wake_bridge: called by the main thread when its part is done. NULL:
- * memory is out. */
-struct mi_orders *mi_orders_new(const char *directory, struct mi_journal *journal,
+/* Borrows all, which must outlive it. settled_at_start: control.h. wake_bridge: called by the main thread
+ * when its part is done. NULL: memory is out. */
+struct mi_orders *mi_orders_new(const char *directory, struct mi_journal *journal, uint64_t settled_at_start,
                                 const struct mi_clock *clock, void (*wake_bridge)(void *context),
                                 void *context);
 /* The other threads have stopped. What is in the journal for good is still taken out of the file. NULL is

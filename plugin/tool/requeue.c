@@ -158,6 +158,7 @@ static int locked_work(const char *directory, struct mi_order *order, struct mi_
 {
     struct mi_error err = {{0}};
     struct mi_letter_file *file;
+    struct mi_state_summary state;
     static struct mi_round round; /* large */
     uint64_t done = 0;
     mi_round_init(&round);
@@ -169,6 +170,9 @@ static int locked_work(const char *directory, struct mi_order *order, struct mi_
         fprintf(stderr, "%s before: %" PRIu64 "\n", order->requeue ? "requeued" : "dropped", done);
     mi_letter_file_close(file);
     mi_round_fini(&round);
+    mi_state_summary_read(directory, &state);
+    if (done && state.found)
+        mi_letter_file_compact(directory, state.settled_below, NULL); /* else the next time */
     return code;
 }
 

@@ -77,6 +77,9 @@ static void stat_counts_on_running_and_stopped(void)
     CU_ASSERT_TRUE(letters_says(letters_out, "dead letters  1 in the file"));
     mi_journal_close(j);
     check_stat(1000, 0);
+    CU_ASSERT_TRUE(letters_settled_below(901));
+    CU_ASSERT_EQUAL(letters_run("journal stat %s", letters_dir), 0);
+    CU_ASSERT_TRUE(letters_says(letters_out, "waiting       100 not settled yet, all below 901 are\n"));
     letters_remove();
 }
 

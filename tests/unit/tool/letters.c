@@ -1,6 +1,9 @@
 #include "letters.h"
 
+#include "journal/slots.h"
+#include "loop/state.h"
 #include "message/envelope.h"
+#include "out/checkpoint.h"
 #include "out/dead_letter_file.h"
 #include "out/dead_letters.h"
 #include "support/process.h"
@@ -116,6 +119,24 @@ bool letters_flip(uint64_t offset)
     good = good && pwrite(fd, &byte, 1, (off_t)offset) == 1;
     if (fd >= 0)
         close(fd);
+    return good;
+}
+
+bool letters_settled_below(uint64_t number)
+{
+    const struct mi_checkpoint_item head = {.tag = 'H',
+                                            .head = {.window_start = number, .counts_next = number}};
+    struct mi_checkpoint_writer w;
+    struct mi_buf state;
+    struct mi_slots *slots = mi_slots_open(letters_dir, "state", NULL);
+    mi_buf_init(&state, MI_STATE_MAX_BYTES);
+    bool good = mi_state_begin(&state);
+    mi_checkpoint_begin(&w, &state);
+    mi_checkpoint_put(&w, &head);
+    good = good && mi_checkpoint_end(&w) && mi_state_between(&state) && mi_state_end(&state) && slots &&
+           mi_slots_write(slots, mi_buf_span(&state), NULL) == 0;
+    mi_slots_close(slots);
+    mi_buf_fini(&state);
     return good;
 }
 

@@ -24,6 +24,8 @@ const char *letters_path(const char *name);
 
 /* Changes one byte of the file. */
 bool letters_flip(uint64_t offset);
+/* Writes a state file that calls every message below that number settled. */
+bool letters_settled_below(uint64_t number);
 /* Bytes of the file. */
 uint64_t letters_bytes(void);
 
