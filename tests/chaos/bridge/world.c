@@ -23,7 +23,7 @@ static bool write_config(const struct mi_world *w)
     snprintf(text, sizeof text,
              "{ \"name\": \"chaos\",\n"
              "  \"iggy\": { \"url\": \"http://127.0.0.1:%u\", %s },\n"
-             "  \"journal\": { \"directory\": \"%s/journal\", \"max_size\": \"16GB\", \"keep\": \"8GB\", "
+             "  \"journal\": { \"directory\": \"%s/journal\", \"max_size\": \"2GB\", \"keep\": \"512MB\", "
              "\"sync\": \"%s\" },\n"
              "  \"routes\": [ { \"name\": \"chaos\", \"filter\": \"chaos/{topic_number}\", \"direction\": "
              "\"out\",\n"
