@@ -43,7 +43,8 @@ enum iggy_kind {
     IGGY_OK = 0,
     IGGY_LOCAL,   /* refused before anything was sent: unusable name, too large, no credentials; text says why
                    */
-    IGGY_CONNECT, /* no connection: refused, unreachable, name not found, TLS failed. Nothing was sent */
+    IGGY_CONNECT, /* no connection: refused, unreachable, name not found, TLS failed, also when the server
+                     refuses the client certificate. Nothing was sent, or nothing that the server took */
     IGGY_CUT,     /* the connection ended before a whole answer came */
     IGGY_TIMEOUT, /* no whole answer within the request timeout */
     IGGY_HTTP,    /* an answer with a status that is not 2xx */
@@ -109,7 +110,7 @@ struct iggy_options {
     const char *token;            /* a personal access token instead; bearer on 0.9, token login on 0.8 */
     const char *ca_file;          /* PEM; NULL: the system's store. The host name is always checked */
     const char *client_cert_file; /* PEM, NULL: none */
-    const char *client_key_file;  /* PEM, NULL: none */
+    const char *client_key_file;  /* PEM without a pass phrase; NULL: in client_cert_file */
     uint32_t connect_timeout_ms;  /* 0: 5000 */
     uint32_t request_timeout_ms;  /* 0: 35000, longer than the server's produce deadline of 10 s */
     size_t max_answer_bytes;      /* 0: 16 MiB; a longer answer is IGGY_GARBLED */
@@ -120,7 +121,8 @@ struct iggy_options {
 };
 
 /* Makes a client and opens nothing. Returns NULL with a sentence in error (may be NULL) when the options
- * cannot work: no URL, unreadable certificate, key without certificate, user without password. */
+ * cannot work: no URL, a TLS file that is unreadable or holds something else, key without certificate, user
+ * without password. */
 IGGY_API struct iggy_client *iggy_client_new(const struct iggy_options *options, char *error,
                                              size_t error_size);
 

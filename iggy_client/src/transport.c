@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "reason.h"
 #include "sockets.h"
 #include "transport_options.h"
 
@@ -341,7 +342,11 @@ static bool prepare(struct transport *t, struct exchange *e, const struct exchan
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, e);
     curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
     curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, t);
+    /* While the old multi handle is still in use, neither its connections nor the CAs that it keeps in
+     * memory. */
     curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, t->reset_wanted ? 1L : 0L);
+    if (t->reset_wanted)
+        curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, 0L);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_write);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, e);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, e->why);
@@ -352,7 +357,7 @@ static bool prepare(struct transport *t, struct exchange *e, const struct exchan
 /* ---- how it ended
  * ----------------------------------------------------------------------------------------------- */
 
-static enum exchange_end end_of(const struct exchange *e, CURLcode code)
+static enum exchange_end end_of(const struct exchange *e, CURLcode code, bool new_connection)
 {
     if (code == CURLE_OK)
         return EXCHANGE_ANSWERED;
@@ -360,7 +365,7 @@ static enum exchange_end end_of(const struct exchange *e, CURLcode code)
         return EXCHANGE_TOO_LARGE;
     if (e->held)
         return EXCHANGE_HELD;
-    if (!e->began)
+    if (!e->began || (new_connection && e->answer.len == 0 && reason_is_certificate_alert(e->why)))
         return EXCHANGE_NO_CONNECT;
     return code == CURLE_OPERATION_TIMEDOUT ? EXCHANGE_TIMEOUT : EXCHANGE_CUT;
 }
@@ -385,7 +390,9 @@ static void finish(struct transport *t, struct exchange *e, CURLcode code)
     curl_easy_getinfo(e->easy, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(e->easy, CURLINFO_NUM_CONNECTS, &connects);
     struct answer answer = {
-        .facts = {.end = end_of(e, code), .whole_sent = e->sent == e->body.len, .write = e->write},
+        .facts = {.end = end_of(e, code, connects > 0),
+                  .whole_sent = e->sent == e->body.len,
+                  .write = e->write},
         .url = e->url,
         .new_connection = connects > 0,
         .body = e->answer.data,
@@ -406,9 +413,10 @@ static void finish(struct transport *t, struct exchange *e, CURLcode code)
     /* The callback may start the next exchange, with this one's handle: it gets copies. */
     struct mi_buf body = e->answer;
     mi_buf_init(&e->answer, 0);
-    char why[CURL_ERROR_SIZE];
+    char why[CURL_ERROR_SIZE], room[CURL_ERROR_SIZE];
     snprintf(why, sizeof why, "%s", answer.why);
-    answer.why = why;
+    bool https = strncasecmp(t->options->urls[e->url], "https:", 6) == 0;
+    answer.why = reason_of(code, why, https, room);
     retire(t, e);
     done(arg, &answer);
     if (body.cap <= KEEP_BODY && !t->spare.data)

@@ -12,17 +12,14 @@
 
 static bool check_url(const char *url, char *error, size_t error_size);
 static char *copy_url(const char *url);
-static bool copy_pem(char **to, const char *path, const char *what, char *error, size_t error_size);
+static bool copy_files(struct transport_options *own, const struct iggy_options *options, char *error,
+                       size_t error_size);
 
 struct transport_options *transport_options_new(const struct iggy_options *options, char *error,
                                                 size_t error_size)
 {
     if (options->url_count == 0) {
         snprintf(error, error_size, "no URL of an Iggy server is given");
-        return NULL;
-    }
-    if (options->client_key_file && !options->client_cert_file) {
-        snprintf(error, error_size, "a client key is given without a client certificate");
         return NULL;
     }
     struct transport_options *own = calloc(1, sizeof *own);
@@ -36,10 +33,7 @@ struct transport_options *transport_options_new(const struct iggy_options *optio
             ok = false;
         }
     }
-    ok = ok && copy_pem(&own->ca_file, options->ca_file, "CA file", error, error_size) &&
-         copy_pem(&own->cert_file, options->client_cert_file, "client certificate", error, error_size) &&
-         copy_pem(&own->key_file, options->client_key_file, "client key", error, error_size);
-    if (!ok) {
+    if (!ok || !copy_files(own, options, error, error_size)) {
         transport_options_free(own);
         return NULL;
     }
@@ -108,26 +102,79 @@ static char *copy_url(const char *url)
     return strndup(url, len);
 }
 
-/* Read here once only to say early what is wrong; libcurl reads it again for each connection. */
-static bool copy_pem(char **to, const char *path, const char *what, char *error, size_t error_size)
+/* ---- TLS files
+ * ------------------------------------------------------------------------------------------------ */
+
+/* What a PEM file holds. */
+struct pem {
+    bool certificate, key, locked;
+};
+
+static bool copy_pem(char **to, const char *path, const char *what, struct pem *pem, char *error,
+                     size_t error_size);
+
+/* Says why a file cannot serve as what it is given for. */
+static bool refuse(char *error, size_t error_size, const char *what, const char *path, const char *why)
 {
+    snprintf(error, error_size, "the %s %.200s %s", what, path, why);
+    return false;
+}
+
+static bool copy_files(struct transport_options *own, const struct iggy_options *options, char *error,
+                       size_t error_size)
+{
+    static const char client_cert[] = "client certificate", client_key[] = "client key";
+    const char *ca = options->ca_file, *cert = options->client_cert_file, *key = options->client_key_file;
+    struct pem in_ca, in_cert, in_key;
+    if (key && !cert)
+        return refuse(error, error_size, client_key, key, "is given without a client certificate");
+    if (!copy_pem(&own->ca_file, ca, "CA file", &in_ca, error, error_size) ||
+        !copy_pem(&own->cert_file, cert, client_cert, &in_cert, error, error_size) ||
+        !copy_pem(&own->key_file, key, client_key, &in_key, error, error_size))
+        return false;
+    if (ca && !in_ca.certificate)
+        return refuse(error, error_size, "CA file", ca, "holds no certificate");
+    if (cert && !in_cert.certificate)
+        return refuse(error, error_size, client_cert, cert, "holds no certificate");
+    if (cert && !key && !in_cert.key)
+        return refuse(error, error_size, client_cert, cert, "holds no private key, and no key file is given");
+    if (key && !in_key.key)
+        return refuse(error, error_size, client_key, key, "holds no private key");
+    if (key ? in_key.locked : cert && in_cert.locked)
+        return refuse(error, error_size, client_key, key ? key : cert,
+                      "is locked with a pass phrase: store it without one");
+    return true;
+}
+
+static void note_line(struct pem *pem, const char *line)
+{
+    bool begin = strstr(line, "-----BEGIN ") != NULL;
+    pem->certificate |= begin && strstr(line, " CERTIFICATE-----");
+    pem->key |= begin && strstr(line, " PRIVATE KEY-----");
+    pem->locked |= (begin && strstr(line, " ENCRYPTED PRIVATE KEY-----")) || strstr(line, "4,ENCRYPTED");
+}
+
+/* Read here once only to say early what is wrong; libcurl reads it again. */
+static bool copy_pem(char **to, const char *path, const char *what, struct pem *pem, char *error,
+                     size_t error_size)
+{
+    *pem = (struct pem){0};
     if (!path)
         return true;
     FILE *file = fopen(path, "re");
-    if (!file) {
-        snprintf(error, error_size, "the %s %.200s cannot be read: %s", what, path, strerror(errno));
-        return false;
-    }
     char line[256];
-    bool found = false;
-    while (!found && fgets(line, sizeof line, file))
-        found = strstr(line, "-----BEGIN ") != NULL;
+    while (file && fgets(line, sizeof line, file))
+        note_line(pem, line);
+    bool failed = !file || ferror(file);
+    if (failed)
+        snprintf(error, error_size, "the %s %.200s cannot be read: %s", what, path, strerror(errno));
     explicit_bzero(line, sizeof line);
-    fclose(file);
-    if (!found) {
-        snprintf(error, error_size, "the %s %.200s holds no PEM block", what, path);
+    if (file)
+        fclose(file);
+    if (failed)
         return false;
-    }
+    if (!pem->certificate && !pem->key)
+        return refuse(error, error_size, what, path, "holds no certificate or key as PEM");
     *to = strdup(path);
     if (!*to)
         snprintf(error, error_size, "out of memory");
@@ -138,10 +185,16 @@ bool transport_options_apply(const struct transport_options *own, CURL *easy)
 {
     bool ok = curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
               curl_easy_setopt(easy, CURLOPT_PROXY, "") == CURLE_OK &&
-              /* A NULL here would take away the system's store. */
+              /* With a file of its own, the system's directory of CAs must not be trusted beside it; without
+               * one, a NULL would take away the system's store. */
+              (!own->ca_file || curl_easy_setopt(easy, CURLOPT_CAPATH, NULL) == CURLE_OK) &&
               (!own->ca_file || curl_easy_setopt(easy, CURLOPT_CAINFO, own->ca_file) == CURLE_OK) &&
               curl_easy_setopt(easy, CURLOPT_SSLCERT, own->cert_file) == CURLE_OK &&
               curl_easy_setopt(easy, CURLOPT_SSLKEY, own->key_file) == CURLE_OK;
+    /* Never asks a terminal for a pass phrase. */
+    curl_easy_setopt(easy, CURLOPT_KEYPASSWD, "");
+    /* Each connection proves the server's certificate: a resumed session does not, and would outlive a CA
+     * that was withdrawn. */
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);

@@ -125,6 +125,33 @@ static void a_name_of_digits_is_an_id(void)
     expect(call("DELETE", "/streams/4294967296", NULL), 204, 0);
 }
 
+/* Rust's number parser takes one plus sign; what it does not take is a name. */
+static void a_plus_and_digits_are_an_id(void)
+{
+    static const char *const names[] = {"+", "++7", "+7a", "7+", "+4294967296"};
+    char path[100];
+    struct reply *r = create("plus");
+    expect(r, 200, 0);
+    double id = number_of(r->json, "id");
+    r = callf("GET", NULL, "/streams/%%2B%.0f", id);
+    expect(r, 200, 0);
+    CU_ASSERT_STRING_EQUAL(text_of(r->json, "name"), "plus");
+    r = callf("GET", NULL, "/streams/%%2B000%.0f", id);
+    expect(r, 200, 0);
+    expect(call("DELETE", "/streams/plus", NULL), 204, 0);
+    r = create("+123456");
+    expect(r, 200, 0);
+    id = number_of(r->json, "id");
+    expect(call("GET", "/streams/%2B123456", NULL), 404, 404);
+    expect(callf("DELETE", NULL, "/streams/%.0f", id), 204, 0);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        expect(create(names[i]), 200, 0);
+        strcpy(path, "/streams/");
+        percent_encode(names[i], path + strlen(path));
+        expect(call("DELETE", path, NULL), 204, 0);
+    }
+}
+
 static void purge_starts_offsets_anew(void)
 {
     const char *stream = fresh_stream();
@@ -143,5 +170,6 @@ CU_TestInfo stream_checks[] = {{"a stream has these members", a_stream_has_these
                                {"a free id is given again", a_free_id_is_given_again},
                                {"any name works when percent-encoded", any_name_works_when_percent_encoded},
                                {"a name of digits is an id", a_name_of_digits_is_an_id},
+                               {"a plus and digits are an id", a_plus_and_digits_are_an_id},
                                {"purge starts offsets anew", purge_starts_offsets_anew},
                                CU_TEST_INFO_NULL};

@@ -220,6 +220,14 @@ static bool parse_decimal(struct dev_text text, unsigned __int128 max, struct me
     return true;
 }
 
+/* As Rust's number parser: one plus sign may stand before the digits. */
+static bool parse_signed(struct dev_text text, unsigned __int128 max, struct message_id *id)
+{
+    if (text.len > 0 && text.data[0] == '+')
+        text = (struct dev_text){text.data + 1, text.len - 1};
+    return parse_decimal(text, max, id);
+}
+
 static bool parse_hex(struct dev_text text, struct message_id *id)
 {
     unsigned __int128 value = 0;
@@ -248,7 +256,7 @@ static bool read_id(struct dev_json *j, struct message_id *id)
         return dev_json_number(j, &text) && parse_decimal(text, UINT64_MAX, id);
     case DEV_JSON_STRING:
         return dev_json_string(j, &text) &&
-               (parse_decimal(text, ~(unsigned __int128)0, id) || parse_hex(text, id));
+               (parse_signed(text, ~(unsigned __int128)0, id) || parse_hex(text, id));
     default:
         return false;
     }
