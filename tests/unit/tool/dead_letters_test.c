@@ -7,6 +7,8 @@
 #include "support/suite.h"
 
 #include <cjson/cJSON.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,6 +182,7 @@ struct bridge {
     struct mi_journal *journal;
     struct mi_control *control;
     bool woken;
+    atomic_bool stopping;
     unsigned ticks;
 };
 
@@ -259,10 +262,31 @@ static void a_running_broker_requeues_and_drops(void)
     letters_remove();
 }
 
+static void *bridge_thread(void *context)
+{
+    struct bridge *b = context;
+    while (!atomic_load(&b->stopping)) {
+        mi_control_step(b->control, mi_now_ns(&mi_clock_system));
+        usleep(100);
+    }
+    return NULL;
+}
+
+static void tick(void *context)
+{
+    struct bridge *b = context;
+    bool asked = mi_control_waits_for_main(b->control);
+    mi_control_tick(b->control);
+    b->ticks += asked;
+    mi_journal_disk_step(b->journal);
+    usleep(200);
+}
+
 static void a_running_broker_requeues_many_in_small_steps(void)
 {
     enum { MANY = 600 };
     struct bridge b;
+    pthread_t thread;
     CU_ASSERT_TRUE_FATAL(letters_make());
     for (uint64_t i = 1; i <= MANY; i++)
         letters_file(i, MI_REASON_REFUSED, "t", "x");
@@ -270,7 +294,10 @@ static void a_running_broker_requeues_many_in_small_steps(void)
     struct mi_record r = {.qos = 1, .sequence = 0, .headers = mi_span_of("h"), .payload = mi_span_of("p")};
     for (int i = 0; i < MANY; i++) /* the letters' messages were once in this journal */
         CU_ASSERT_EQUAL_FATAL(mi_journal_append(b.journal, &r, 1), MI_APPEND_OK);
-    CU_ASSERT_EQUAL(letters_run_beside(turn, &b, "dead-letters requeue %s all", letters_dir), 0);
+    CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, bridge_thread, &b), 0);
+    CU_ASSERT_EQUAL(letters_run_beside(tick, &b, "dead-letters requeue %s all", letters_dir), 0);
+    atomic_store(&b.stopping, true);
+    pthread_join(thread, NULL);
     CU_ASSERT_STRING_EQUAL(letters_out, "requeued 600\n");
     CU_ASSERT_TRUE(b.ticks >= MANY / 64);
     struct mi_route_count counts[4];
