@@ -107,8 +107,8 @@ struct iggy_options {
     size_t url_count; /* at least 1 */
     const char *username; /* with password: JWT by login, renewed before it expires */
     const char *password;
-    const char *token;            /* a personal access token instead; bearer on 0.9, token login on 0.8 */
-    const char *ca_file;          /* PEM; NULL: the system's store. The host name is always checked */
+    const char *token;   /* a personal access token instead; bearer on 0.9, token login on 0.8 */
+    const char *ca_file; /* PEM, only these CAs; NULL: the system's store. The host name is always checked */
     const char *client_cert_file; /* PEM, NULL: none */
     const char *client_key_file;  /* PEM without a pass phrase; NULL: in client_cert_file */
     uint32_t connect_timeout_ms;  /* 0: 5000 */

@@ -195,6 +195,7 @@ bool transport_options_apply(const struct transport_options *own, CURL *easy)
     curl_easy_setopt(easy, CURLOPT_KEYPASSWD, "");
     /* Each connection proves the server's certificate: a resumed session does not, and would outlive a CA
      * that was withdrawn. */
+    curl_easy_setopt(easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
