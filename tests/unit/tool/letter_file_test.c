@@ -151,6 +151,7 @@ static void a_round_finds_its_letters_in_a_file_made_anew(void)
     take_out(1);
     struct mi_letter_file *f = open_file(true);
     mi_round_init(&r);
+    r.next = letters_bytes() / 4; /* as after an earlier round */
     CU_ASSERT_EQUAL_FATAL(mi_round_read(&r, f, &order, &err), 1);
     CU_ASSERT_EQUAL(r.count, 3);
     CU_ASSERT_EQUAL(r.records[0].reason, MI_REASON_NONE);
