@@ -18,6 +18,8 @@ enum {
     STACK_BYTES = 1024 * 1024,
     STATE_INTERVAL_MS = 200, /* between two states on disk: bounds what is settled again after a crash */
     WAKE_REPEAT_MS = 2, /* a signal that lands just before the broker's epoll_wait is lost: say it again */
+    BURST_LOOK_MS = 1,
+    BURST_MESSAGES = 16, /* in that time */
     LONGEST_WAIT_MS = 1000
 };
 
@@ -196,7 +198,8 @@ static void wake_disk(void *context)
 static void wake_bridge(void *context)
 {
     struct mi_bridge *b = context;
-    if (atomic_exchange(&b->sleeping, false))
+    /* The load alone is what a message costs while the bridge thread looks by itself. */
+    if (atomic_load(&b->sleeping) && atomic_exchange(&b->sleeping, false))
         iggy_client_wake(b->client);
 }
 
@@ -335,9 +338,15 @@ bool mi_bridge_target_missing(struct mi_bridge *b, struct mi_span stream, struct
     return mi_out_target_missing(b->out, stream, topic);
 }
 
+static void wake_now(void *context)
+{
+    struct mi_bridge *b = context;
+    iggy_client_wake(b->client);
+}
+
 bool mi_bridge_wait_settled(struct mi_bridge *b, uint64_t first, uint64_t last, uint64_t timeout_ns)
 {
-    return b->running && mi_commit_wait_for(b->commit_wait, first, last, timeout_ns, wake_bridge, b);
+    return b->running && mi_commit_wait_for(b->commit_wait, first, last, timeout_ns, wake_now, b);
 }
 
 void mi_bridge_tick(struct mi_bridge *b)
@@ -438,12 +447,29 @@ static bool is_settled(void *context, uint64_t first, uint64_t last)
     return mi_out_run_settled(b->out, first, last);
 }
 
+/* Do messages come so fast that looking every BURST_LOOK_MS costs less than being woken for each? Measured: a
+ * wake-up costs the broker's thread about as much as the append itself. */
+static bool in_burst(struct mi_bridge *b, uint64_t now)
+{
+    uint64_t elapsed = now - b->rate_since_ns;
+    if (elapsed >= BURST_LOOK_MS * MI_NS_PER_MS) {
+        struct mi_journal_stats stats;
+        mi_journal_stats(b->journal, &stats);
+        uint64_t came = stats.next_sequence - b->rate_sequence;
+        b->burst = came * BURST_LOOK_MS * MI_NS_PER_MS >= BURST_MESSAGES * elapsed;
+        b->rate_since_ns = now;
+        b->rate_sequence = stats.next_sequence;
+    }
+    return b->burst;
+}
+
 static void turn(struct mi_bridge *b)
 {
-    /* Set before the journal is looked at: whoever appends after that look wakes the wait below. */
-    atomic_store(&b->sleeping, true);
-    take_config(b);
     uint64_t now = mi_now_ns(b->options.clock);
+    bool burst = in_burst(b, now);
+    /* Set before the journal is looked at: whoever appends after that look wakes the wait below. */
+    atomic_store(&b->sleeping, !burst);
+    take_config(b);
     uint64_t due = earlier(mi_out_step(b->out, now), mi_in_step(b->in, now));
     due = earlier(due, keep_state(b, now));
     mi_commit_wait_look(b->commit_wait, mi_out_away(b->out), is_settled, b);
@@ -453,6 +479,8 @@ static void turn(struct mi_bridge *b)
         wake_main(b);
         due = earlier(due, now + WAKE_REPEAT_MS * MI_NS_PER_MS);
     }
+    if (burst)
+        due = earlier(due, now + BURST_LOOK_MS * MI_NS_PER_MS);
     if (atomic_load(&b->stopping))
         due = earlier(due, now + 10 * MI_NS_PER_MS);
     wait_and_drive(b, due);

@@ -46,6 +46,8 @@ struct mi_bridge {
     uint64_t state_due_ns;
     uint64_t state_release;
     uint64_t released;
+    bool burst; /* messages come fast: look by time instead of being woken */
+    uint64_t rate_since_ns, rate_sequence;
     uint64_t stop_deadline_ns; /* 0: not stopping yet */
 };
 
