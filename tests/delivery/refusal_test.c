@@ -198,7 +198,7 @@ static void send_one(struct rig *r, const struct row *row, int protocol, int qos
     CU_ASSERT_PTR_NOT_NULL_FATAL(c);
     memset(payload, 'x', len);
     *answer = mi_mqtt_publish(c, row->topic, payload, len, qos, false, NULL);
-    mi_mqtt_run(c, row->payload ? 300 : 100);
+    mi_mqtt_run(c, row->payload ? 300 : 30);
     *connected = mi_mqtt_connected(c);
     mi_mqtt_close(c);
     free(payload);
@@ -223,7 +223,7 @@ static void check(const struct row *row, int protocol, int qos, const struct out
     double before = counted(r, row, expected, 0);
     send_one(r, row, protocol, qos, &answer, &connected);
     enum sees saw = what_it_saw(r, answer, connected);
-    bool delivered = mi_mqtt_wait(subscriber, 1, expected->delivered ? 5000 : 100);
+    bool delivered = mi_mqtt_wait(subscriber, 1, expected->delivered ? 5000 : 50);
     double after = counted(r, row, expected, before + 1);
     printf("    | %-36s | %-5s | %d | %-12s | %-3s | %s%s%s +%g |\n", row->name,
            protocol == MQTT_PROTOCOL_V5 ? "5" : "3.1.1", qos, qos == 0 && saw == ACK ? "nothing" : words[saw],
