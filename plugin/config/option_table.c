@@ -46,12 +46,14 @@ const struct mi_option mi_options[] = {
      .help = "File that holds a personal access token, instead of `username` and `password_file`; the same "
              "permissions."},
     {MI_AT_IGGY, "ca_file", MI_PATH, IN_CONFIG(ca_file), .fixed = true, .absent = "the system's CAs",
-     .help = "PEM file of the CAs that may sign the certificate of an https server. The host name is always "
-             "checked."},
+     .help =
+         "PEM file of the CAs that may sign the certificate of an https server, instead of the system's. The "
+         "host name is always checked."},
     {MI_AT_IGGY, "client_cert_file", MI_PATH, IN_CONFIG(client_cert_file), .fixed = true,
      .help = "PEM certificate that the bridge shows to the server; goes with `client_key_file`."},
     {MI_AT_IGGY, "client_key_file", MI_PATH, IN_CONFIG(client_key_file), .fixed = true,
-     .help = "PEM key of `client_cert_file`. Others must not be able to read or write it."},
+     .help = "PEM key of `client_cert_file`, without a pass phrase. Others must not be able to read or write "
+             "it."},
     {MI_AT_IGGY, "connect_timeout", MI_TIME, IN_CONFIG(connect_timeout_ms), .unit_ns = MI_NS_PER_MS,
      .fallback = "5s", .min = MS(10), .max = SECONDS(600), .fixed = true,
      .help = "How long a connection may take to open; at most `request_timeout`."},

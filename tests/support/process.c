@@ -1,5 +1,7 @@
 #include "support/process.h"
 
+#include "base/clock.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -114,18 +116,27 @@ static struct sockaddr_in loopback(uint16_t port)
     return a;
 }
 
-uint16_t mi_free_port(void)
+static bool can_bind(uint16_t port)
 {
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    struct sockaddr_in a = loopback(0);
-    socklen_t len = sizeof a;
-    uint16_t port = 0;
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&a, sizeof a) == 0 &&
-        getsockname(fd, (struct sockaddr *)&a, &len) == 0)
-        port = ntohs(a.sin_port);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in a = loopback(port);
+    bool free_now = fd >= 0 && bind(fd, (struct sockaddr *)&a, sizeof a) == 0;
     if (fd >= 0)
         close(fd);
-    return port;
+    return free_now;
+}
+
+uint16_t mi_free_port(void)
+{
+    /* Below the range that the kernel gives to outgoing connections: a server that is killed and started
+     * again on its port must not find it taken by one of those. */
+    enum { FIRST = 10240, COUNT = 22000 };
+    for (int tries = 0; tries < 1000; tries++) {
+        uint16_t port = (uint16_t)(FIRST + mi_random(&mi_clock_system) % COUNT);
+        if (can_bind(port))
+            return port;
+    }
+    return 0;
 }
 
 bool mi_wait_port(uint16_t port, unsigned timeout_ms)

@@ -30,7 +30,7 @@ bool mi_process_alive(struct mi_process *p);
 /* Does the output hold that text? With timeout_ms: waits for it. */
 bool mi_process_says(const struct mi_process *p, const char *text, unsigned timeout_ms);
 
-/* A TCP port that is free on 127.0.0.1 now. */
+/* A TCP port that is free on 127.0.0.1 now, outside the range of outgoing connections. 0: none. */
 uint16_t mi_free_port(void);
 /* Waits until something accepts connections on 127.0.0.1:port. */
 bool mi_wait_port(uint16_t port, unsigned timeout_ms);
