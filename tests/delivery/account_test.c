@@ -162,6 +162,7 @@ static void field_133_134_the_account_goes_on_after_kill_9(void)
     CU_ASSERT_EQUAL(rig_metric(rig, "mosquitto_iggy_pending{route=\"all\"}", 30, 5000), 30);
     mi_broker_kill(&rig->broker);
     CU_ASSERT_TRUE_FATAL(mi_broker_start(&rig->broker));
+    rig_metric(rig, "mosquitto_iggy_received_total{route=\"all\"}", 80, 5000);
     struct account a = account_of(rig, "all");
     CU_ASSERT_EQUAL(a.received, 80);
     CU_ASSERT_EQUAL(a.committed + a.pending, 80);

@@ -146,6 +146,7 @@ static void field_8_a_host_that_never_answers_and_a_flood(void)
     CU_ASSERT_TRUE(kept > 500 && refused > 3000);
     CU_ASSERT_TRUE(journal_bytes(r) <= 9000000); /* the journal and its small files */
     CU_ASSERT_TRUE(resident_kb(r) - before < 16384);
+    rig_metric(r, "mosquitto_iggy_pending{route=\"all\"}", kept, 5000);
     struct account a = account_of(r, "all");
     CU_ASSERT_EQUAL(a.pending, kept);
     CU_ASSERT_EQUAL(a.rejected, refused);
