@@ -5,17 +5,16 @@
 #include "loop/bridge.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"
 #include "loop/bridge_private.h"
 #include "loop/state.h"
+#include "loop/thread.h"
 #include "out/checkpoint.h"
 
 enum {
-    STACK_BYTES = 1024 * 1024,
     STATE_INTERVAL_MS = 200, /* between two states on disk: bounds what is settled again after a crash */
     WAKE_REPEAT_MS = 2, /* a signal that lands just before the broker's epoll_wait is lost: say it again */
     BURST_LOOK_MS = 1,
@@ -258,18 +257,9 @@ int mi_bridge_start(struct mi_bridge *b, struct mi_error *err)
         return 0;
     if (mi_disk_thread_start(b->disk, err) != 0)
         return -1;
-    pthread_attr_t attr;
-    sigset_t all, before;
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&b->thread, &attr, run, b);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attr);
-    if (rc != 0) {
+    if (mi_thread_start(&b->thread, "bridge thread", run, b, err) != 0) {
         mi_disk_thread_stop(b->disk);
-        return mi_error_set(err, "cannot start the bridge thread: %s", strerror(rc));
+        return -1;
     }
     b->running = true;
     return 0;

@@ -1,18 +1,16 @@
 #include "loop/disk_thread.h"
 
 #include "loop/state.h"
+#include "loop/thread.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-
-enum { STACK_BYTES = 512 * 1024 }; /* musl's default of 128 KiB is tight for libc's own file functions */
 
 struct mi_disk_thread {
     /* set before start, then constant */
@@ -73,19 +71,8 @@ void mi_disk_thread_free(struct mi_disk_thread *d)
 
 int mi_disk_thread_start(struct mi_disk_thread *d, struct mi_error *err)
 {
-    pthread_attr_t attr;
-    sigset_t all, before;
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&d->thread, &attr, run, d);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attr);
-    if (rc != 0)
-        return mi_error_set(err, "cannot start the disk thread: %s", strerror(rc));
-    d->running = true;
-    return 0;
+    d->running = mi_thread_start(&d->thread, "disk thread", run, d, err) == 0;
+    return d->running ? 0 : -1;
 }
 
 void mi_disk_thread_stop(struct mi_disk_thread *d)

@@ -1,5 +1,7 @@
 #include "world.h"
 
+#include "support/iggy_server.h"
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -180,27 +182,5 @@ bool mi_world_admin(struct mi_world *w, const char *command)
 
 char *mi_world_status(struct mi_world *w, const char *path)
 {
-    char request[256];
-    int fd = connect_to(w->status_port);
-    if (fd < 0)
-        return NULL;
-    int n =
-        snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", path);
-    size_t cap = 1 << 20, len = 0;
-    char *text = malloc(cap);
-    ssize_t got = text && send(fd, request, (size_t)n, MSG_NOSIGNAL) == n ? 1 : 0;
-    while (got > 0 && len < cap - 1) {
-        got = recv(fd, text + len, cap - 1 - len, 0);
-        len += got > 0 ? (size_t)got : 0;
-    }
-    close(fd);
-    if (text)
-        text[len] = '\0';
-    char *body = text ? strstr(text, "\r\n\r\n") : NULL;
-    if (!body) {
-        free(text);
-        return NULL;
-    }
-    memmove(text, body + 4, strlen(body + 4) + 1);
-    return text;
+    return mi_http_get(w->status_port, path, NULL);
 }
