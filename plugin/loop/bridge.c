@@ -168,6 +168,12 @@ static bool make_engines(struct mi_bridge *b, struct mi_error *err)
     return true;
 }
 
+static void refresh_metrics(void *context)
+{
+    const struct mi_bridge *b = context;
+    mi_out_refresh_metrics(b->out);
+}
+
 static void make_listener(struct mi_bridge *b)
 {
     if (!b->config->status_address)
@@ -177,6 +183,7 @@ static void make_listener(struct mi_bridge *b)
         .port = b->config->status_port,
         .metrics = b->options.metrics,
         .log = b->options.log,
+        .refresh = refresh_metrics,
         .ready = mi_bridge_ready,
         .status = mi_bridge_status,
         .context = b,

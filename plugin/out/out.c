@@ -181,6 +181,11 @@ bool mi_out_run_settled(const struct mi_out *out, uint64_t first, uint64_t last)
     return true;
 }
 
+void mi_out_refresh_metrics(struct mi_out *out)
+{
+    mi_out_mirror_counts(out);
+}
+
 bool mi_out_away(const struct mi_out *out)
 {
     return out->gate.closed;

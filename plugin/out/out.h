@@ -53,6 +53,9 @@ bool mi_out_away(const struct mi_out *out);
  * cheap. */
 bool mi_out_target_missing(struct mi_out *out, struct mi_span stream, struct mi_span topic);
 
+/* Brings the counters that the journal keeps up to now (otherwise they are at most 250 ms behind). */
+void mi_out_refresh_metrics(struct mi_out *out);
+
 /* One line per lane for /status.json. */
 bool mi_out_status(struct mi_out *out, struct mi_buf *json);
 

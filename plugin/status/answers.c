@@ -2,6 +2,12 @@
 
 #include <string.h>
 
+static void refresh(const struct mi_listener_options *options)
+{
+    if (options->refresh)
+        options->refresh(options->context);
+}
+
 static unsigned metrics(const struct mi_listener_options *options, struct mi_buf *body);
 static unsigned health(const struct mi_listener_options *options, struct mi_buf *body);
 static unsigned ready(const struct mi_listener_options *options, struct mi_buf *body);
@@ -44,6 +50,7 @@ void mi_answer_make(const struct mi_listener_options *options, const char *path,
 
 static unsigned metrics(const struct mi_listener_options *options, struct mi_buf *body)
 {
+    refresh(options);
     mi_metrics_prometheus(options->metrics, body);
     return 200;
 }
@@ -74,6 +81,7 @@ static unsigned status(const struct mi_listener_options *options, struct mi_buf 
     if (!options->status(options->context, body))
         body->failed = true;
     mi_buf_add_text(body, ",\"metrics\":");
+    refresh(options);
     mi_metrics_json(options->metrics, body);
     mi_buf_add_text(body, "}\n");
     return 200;

@@ -20,6 +20,8 @@ struct mi_listener_options {
     unsigned silence_s;  /* a connection that is silent for so long is closed; 0: 10 seconds */
     struct mi_metrics *metrics;
     const struct mi_log *log;
+    /* Called before the metrics are written into a page, for what is kept elsewhere; may be NULL. */
+    void (*refresh)(void *context);
     /* Ready: configuration valid, journal writable, TICK alive (never Iggy). why is static text when not. */
     bool (*ready)(void *context, const char **why);
     /* One JSON object, "status" in /status.json, beside "ready" and "metrics"; false: out of memory. */

@@ -21,6 +21,14 @@ enum { ANSWER_MAX = 8 << 20, PATIENCE_MS = 10000 };
 
 static const char *not_ready; /* NULL: ready */
 
+static int refreshed;
+
+static void refresh(void *context)
+{
+    (void)context;
+    refreshed++;
+}
+
 static bool is_ready(void *context, const char **why)
 {
     (void)context;
@@ -49,6 +57,7 @@ static void rig_start(struct rig *r, unsigned silence_s)
     struct mi_listener_options o = {.address = "127.0.0.1",
                                     .silence_s = silence_s,
                                     .metrics = r->metrics,
+                                    .refresh = refresh,
                                     .ready = is_ready,
                                     .status = give_status,
                                     .context = status};
@@ -138,7 +147,9 @@ static void each_path_has_its_answer(void)
 {
     struct rig r;
     rig_start(&r, 0);
+    refreshed = 0;
     CU_ASSERT_EQUAL(ask(&r, "GET", "/metrics"), 200);
+    CU_ASSERT_EQUAL(refreshed, 1);
     CU_ASSERT_TRUE(says(&r, "content-type: text/plain; version=0.0.4; charset=utf-8\r\n"));
     CU_ASSERT_TRUE(says(&r, "\nmosquitto_iggy_committed_total{route=\"rooms\"} 42\n"));
     CU_ASSERT_EQUAL(ask(&r, "GET", "/health"), 200);
