@@ -14,7 +14,7 @@ enum {
     ENVELOPE_FORMS = 4           /* with or without client id, with or without user name */
 };
 
-enum trouble { FULL, FAILED, TOO_LARGE, MISSING, TROUBLES };
+enum trouble { FULL, FAILED, TOO_LARGE, MISSING, PARKED, TROUBLES };
 
 struct mi_hook {
     struct mi_hook_options options;
@@ -289,6 +289,14 @@ static bool target_missing(const struct publish *p)
     return false;
 }
 
+static bool route_full(const struct publish *p)
+{
+    for (size_t i = 0; i < p->hit_count; i++)
+        if (mi_bridge_route_full(p->hook->options.bridge, route_of(p, i)->id))
+            return true;
+    return false;
+}
+
 static int not_kept(struct publish *p, enum trouble trouble);
 
 static int keep_copy(struct publish *p)
@@ -297,6 +305,8 @@ static int keep_copy(struct publish *p)
     bool acknowledged = p->event->qos > 0;
     if (acknowledged && target_missing(p))
         return not_kept(p, MISSING);
+    if (route_full(p))
+        return not_kept(p, PARKED);
     fill_message(p);
     uint64_t print = 0;
     if (acknowledged) {
@@ -330,6 +340,9 @@ static void tell(struct publish *p, enum trouble trouble, const char *consequenc
         [FAILED] =
             "the journal cannot be written: see the journal's own message, and free or repair its disk",
         [TOO_LARGE] = "the message is larger than the whole journal may be (journal.max_size)",
+        [PARKED] =
+            "as much is parked for the route's targets as parked_max_size allows; see the log for what they "
+            "do not accept",
         [MISSING] = "the target does not exist in Iggy and the route says on_missing: refuse",
     };
     struct mi_hook *h = p->hook;
@@ -370,10 +383,8 @@ static bool wants_disconnect(const struct publish *p)
 static int refuse(struct publish *p, enum trouble trouble)
 {
     static const enum mi_route_counter counters[TROUBLES] = {
-        [FULL] = MI_C_REJECTED_FULL,
-        [FAILED] = MI_C_REJECTED_FAILED,
-        [TOO_LARGE] = MI_C_REJECTED_FULL,
-        [MISSING] = MI_C_REJECTED_MISSING,
+        [FULL] = MI_C_REJECTED_FULL,       [FAILED] = MI_C_REJECTED_FAILED, [TOO_LARGE] = MI_C_REJECTED_FULL,
+        [MISSING] = MI_C_REJECTED_MISSING, [PARKED] = MI_C_REJECTED_FULL,
     };
     count_hits(p, counters[trouble]);
     if (has_reason_codes(p) && (trouble == TOO_LARGE || !wants_disconnect(p))) {

@@ -34,6 +34,7 @@ struct mi_route {
     enum mi_when_full when_full;
     enum mi_on_missing on_missing;
     enum mi_refuse refuse;
+    uint64_t parked_max_size; /* bytes */
     bool send_client_id, send_username;
     uint64_t wait_for_iggy_ns; /* 0: off. MESSAGE waits so long for the commit, and with it every client */
     /* in */
@@ -62,6 +63,7 @@ struct mi_config {
     uint32_t max_requests, max_batch_messages;
     uint64_t max_batch_bytes;
     uint64_t retry_min_ns, retry_max_ns;
+    uint64_t park_after_ns;
     uint64_t stop_timeout_ns; /* how long a stopping broker waits for what is in flight */
     /* in */
     uint64_t max_poll_bytes;

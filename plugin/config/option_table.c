@@ -128,6 +128,11 @@ const struct mi_option mi_options[] = {
      .fallback = "hold", .unmatched = true, .only = MI_OUT,
      .help = "A stream or topic that is known to be missing: keep the messages and retry, or refuse the "
              "PUBLISH."},
+    {MI_AT_ROUTE, "parked_max_size", MI_SIZE, IN_DRAFT(route.parked_max_size), .fallback = "256MB",
+     .min = 65536, .max = 1ull << 40, .unmatched = true, .only = MI_OUT,
+     .help = "Most bytes of this route's messages that are parked beside the journal while their targets do "
+             "not take them (`limits.park_after`). Past it the route refuses as `when_journal_full` says; "
+             "what the journal has acknowledged already is still parked."},
     {MI_AT_ROUTE, "refuse", MI_CHOICE, IN_DRAFT(route.refuse), .choices = "reason|disconnect",
      .fallback = "reason", .unmatched = true, .only = MI_OUT,
      .help = "How an MQTT 5 client is refused: by a reason code in the PUBACK, or by a disconnect. MQTT "
@@ -204,6 +209,12 @@ const struct mi_option mi_options[] = {
      .help = "First pause before a request is sent again; it doubles, with jitter."},
     {MI_AT_LIMITS, "retry_max", MI_TIME, IN_CONFIG(retry_max_ns), .unit_ns = 1, .fallback = "10s",
      .min = MS(1), .max = SECONDS(3600), .help = "Longest pause before a request is sent again."},
+    {MI_AT_LIMITS, "park_after", MI_TIME, IN_CONFIG(park_after_ns), .unit_ns = 1, .fallback = "30s",
+     .min = MS(1), .max = DAYS(1),
+     .help =
+         "A stream and topic that is missing, forbidden or refuses everything for so long has its messages "
+         "parked in a file of its own beside the journal, so that nobody waits behind them; at once when "
+         "they fill the window."},
     {MI_AT_LIMITS, "stop_timeout", MI_TIME, IN_CONFIG(stop_timeout_ns), .unit_ns = 1, .fallback = "5s",
      .max = SECONDS(600),
      .help = "How long a stopping broker waits for requests that are under way. What does not get through "

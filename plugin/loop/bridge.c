@@ -346,6 +346,11 @@ bool mi_bridge_wait_settled(struct mi_bridge *b, uint64_t first, uint64_t last, 
     return b->running && mi_commit_wait_for(b->commit_wait, first, last, timeout_ns, wake_now, b);
 }
 
+bool mi_bridge_route_full(struct mi_bridge *b, uint32_t route)
+{
+    return mi_out_route_full(b->out, route);
+}
+
 void mi_bridge_tick(struct mi_bridge *b)
 {
     atomic_store_explicit(&b->last_tick_ns, mi_now_ns(b->options.clock), memory_order_relaxed);

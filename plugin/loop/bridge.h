@@ -45,6 +45,8 @@ void mi_bridge_set_config(struct mi_bridge *b, struct mi_config *config);
 
 /* Known missing target, for on_missing: refuse. */
 bool mi_bridge_target_missing(struct mi_bridge *b, struct mi_span stream, struct mi_span topic);
+/* Has that route (its id) reached parked_max_size? Then it refuses as with a full journal. */
+bool mi_bridge_route_full(struct mi_bridge *b, uint32_t route);
 
 /* For wait_for_iggy: waits up to timeout_ns until the records first..last are settled; false when they are
  * not (and at once while Iggy is known to be away). The only call here that waits for Iggy. */

@@ -59,6 +59,8 @@ enum mi_global_counter {
     MI_G_OLDEST_PENDING_MS, /* gauge: age of the oldest message not yet settled */
     MI_G_READERS,           /* gauge: partitions being read */
     MI_G_INBOX,             /* gauge: messages waiting to be injected */
+    MI_G_PARKED,            /* gauge: messages parked beside the journal */
+    MI_G_PARKED_BYTES,      /* gauge: their bytes */
     MI_G_LOG_LOST,          /* log lines that did not fit the queue */
     MI_G_COUNTERS
 };

@@ -59,6 +59,9 @@ const struct mi_metric_row mi_global_rows[] = {
      "Age of the oldest message not settled yet."},
     {MI_G_READERS, "readers", NULL, MI_GAUGE, "Partitions of Iggy that are being read."},
     {MI_G_INBOX, "inbox", NULL, MI_GAUGE, "Messages from Iggy that wait to be injected."},
+    {MI_G_PARKED, "parked", NULL, MI_GAUGE,
+     "Messages parked beside the journal because their own target does not take them; part of pending."},
+    {MI_G_PARKED_BYTES, "parked_bytes", NULL, MI_GAUGE, "Bytes of the parked messages."},
     {MI_G_LOG_LOST, "log_lines_lost", NULL, MI_COUNTER, "Log lines that did not fit their queue."},
 };
 const size_t mi_global_row_count = sizeof mi_global_rows / sizeof *mi_global_rows;

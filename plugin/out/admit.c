@@ -3,6 +3,7 @@
  * theirs.
  */
 #include "out/out_private.h"
+#include "out/parked.h"
 #include "out/settle.h"
 
 enum {
@@ -66,20 +67,43 @@ uint32_t mi_out_partition(uint64_t sequence, bool balanced, uint32_t key_hash, u
     return balanced ? (uint32_t)(sequence / SPREAD_BALANCED % partitions) : key_hash % partitions;
 }
 
-/* To its lane, or to wait for its target. False: memory or lanes are out; it waits with the target then. */
+/* To its lane, to wait for its target, or to be parked with it. */
 static void to_target(struct mi_out *out, struct mi_target *t, uint32_t entry, const struct mi_record *record)
 {
     struct mi_entry *e = mi_out_entry(out, entry);
     struct mi_lane *lane = NULL;
-    if (t->partitions && !mi_out_draining(t) && t->waiting.count == 0)
+    bool parks = !e->parked && !e->reason;
+    bool direct = t->partitions && !mi_out_draining(t) && t->waiting.count == 0;
+    if (direct && !(parks && t->park_all))
         lane =
             mi_out_lane(out, t, mi_out_partition(e->ref.sequence, e->balanced, e->key_hash, t->partitions));
-    if (lane)
+    if (parks && (t->park_all || (lane && lane->parked)))
+        mi_queue_push(&out->window, &t->to_park, entry);
+    else if (lane)
         mi_out_lane_push(lane, entry, record);
     else {
         mi_target_use(t);
         mi_queue_push(&out->window, &t->waiting, entry);
     }
+}
+
+int mi_out_read(struct mi_out *out, const struct mi_entry *e, struct mi_record *record, struct mi_error *err)
+{
+    struct mi_buf *b = &out->scratch;
+    struct mi_error none;
+    size_t need;
+    if (!e->parked) {
+        if (mi_journal_read(out->journal, &e->ref, b, record, err) != 0)
+            return -1;
+        record->run = e->run;
+        return 0;
+    }
+    uint32_t number = out->parked[e->parked - 1]->number;
+    if (mi_parked_read(&out->parked_files, number, e->ref.segment, e->ref.bytes, b, err ? err : &none) != 0)
+        return -1;
+    if (mi_parked_decode(b->data, b->len, record, &need) <= 0 || record->sequence != e->ref.sequence)
+        return mi_error_set(err, "a parked message is damaged or gone");
+    return 0;
 }
 
 static size_t message_limit(const struct mi_out *out)
@@ -127,6 +151,38 @@ static void admit(struct mi_out *out, const struct mi_journal_ref *ref, const st
         mi_queue_push(&out->window, &out->homeless, entry);
 }
 
+void mi_out_admit_parked(struct mi_out *out, struct mi_target *t, uint32_t entry,
+                         const struct mi_record *record)
+{
+    struct mi_entry *e = mi_out_entry(out, entry);
+    if (e->old && was_done(out, record)) {
+        if (e->route != UINT32_MAX)
+            mi_count(out->routes.slots[e->route].metrics, MI_C_FOUND, 1);
+        mi_out_settled(out, entry, MI_C_COMMITTED);
+        return;
+    }
+    if (e->encoded > message_limit(out)) {
+        e->reason = MI_REASON_TOO_LARGE;
+        mi_out_dead(out, entry, record);
+        return;
+    }
+    to_target(out, t, entry, record);
+}
+
+void mi_out_unpark(struct mi_out *out, struct mi_target *t)
+{
+    struct mi_queue q = t->to_park;
+    mi_queue_init(&t->to_park);
+    t->park_all = false;
+    t->parked_lanes = 0;
+    for (uint32_t i = 0; i < t->lane_cap; i++)
+        if (t->lanes[i])
+            t->lanes[i]->parked = false;
+    while (q.count)
+        to_target(out, t, mi_queue_pop(&out->window, &q), NULL);
+    out->changed = true;
+}
+
 /* Records for which there was no memory, or which name more targets than fit, try again. */
 uint64_t mi_out_homeless_step(struct mi_out *out, uint64_t now)
 {
@@ -140,7 +196,7 @@ uint64_t mi_out_homeless_step(struct mi_out *out, uint64_t now)
         uint32_t entry = mi_queue_pop(&out->window, &out->homeless);
         struct mi_entry *e = mi_out_entry(out, entry);
         struct mi_target *t = NULL;
-        if (mi_journal_read(out->journal, &e->ref, &out->scratch, &r, NULL) == 0)
+        if (mi_out_read(out, e, &r, NULL) == 0)
             t = mi_targets_get(out->targets, r.stream, r.topic, e->route);
         if (!t) {
             mi_log_limited(out->log, &out->lanes_limit, now, MI_SAY_EVERY_S * MI_NS_PER_S, MI_LOG_ERROR,
@@ -158,7 +214,10 @@ void mi_out_settled(struct mi_out *out, uint32_t entry, enum mi_route_counter ho
 {
     struct mi_entry *e = mi_out_entry(out, entry);
     if (e->route != UINT32_MAX)
-        mi_count(out->routes.slots[e->route].metrics, mi_window_is_side(entry) ? MI_C_LOST_RESENT : how, 1);
+        mi_count(out->routes.slots[e->route].metrics,
+                 mi_window_is_side(entry) && !e->parked ? MI_C_LOST_RESENT : how, 1);
+    if (e->parked)
+        mi_parked_done(out, entry);
     mi_window_done(&out->window, entry);
     out->changed = true;
 }
@@ -178,12 +237,14 @@ static bool at_rest(const struct mi_lane *lane)
 
 static void spread(struct mi_out *out, struct mi_target *t)
 {
-    struct mi_queue waiting = t->waiting;
+    struct mi_queue waiting = t->waiting, to_park = t->to_park;
     mi_queue_init(&t->waiting);
+    mi_queue_init(&t->to_park);
     while (waiting.count) {
         uint32_t entry = mi_queue_pop(&out->window, &waiting);
         to_target(out, t, entry, NULL);
     }
+    mi_queue_merge(&out->window, &t->to_park, &to_park);
 }
 
 /* All of a target's lanes rest: what waits in them goes by the new number of partitions. What is under way or
@@ -205,6 +266,7 @@ void mi_out_try_spread(struct mi_out *out, struct mi_target *t)
         mi_out_take_apart(lane);
         mi_queue_merge(&out->window, &t->waiting, &lane->queue);
         lane->old_settled = true;
+        t->park_all |= lane->parked; /* until the file, whose records may go anywhere now, is shipped */
         if (lane->machine.state != MI_LANE_IDLE)
             mi_lane_init(&lane->machine, false, 0, 0);
     }
@@ -272,7 +334,7 @@ static bool to_file(struct mi_out *out, uint32_t entry, const struct mi_record *
     uint64_t now = mi_now_ns(out->clock);
     if (record)
         r = *record;
-    else if (mi_journal_read(out->journal, &e->ref, &out->scratch, &r, &err) != 0) {
+    else if (mi_out_read(out, e, &r, &err) != 0) {
         mi_log_limited(out->log, &out->read_limit, now, MI_SAY_EVERY_S * MI_NS_PER_S, MI_LOG_ERROR,
                        "journal: a dead letter cannot be read: %s", err.text);
         return false;

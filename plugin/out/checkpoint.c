@@ -52,6 +52,17 @@ static void put_lane(struct mi_buf *b, const struct mi_checkpoint_lane *l)
     put(b, l->again_from);
 }
 
+static void put_parked(struct mi_buf *b, const struct mi_checkpoint_item *item)
+{
+    put_name(b, item->parked.stream);
+    put_name(b, item->parked.topic);
+    put(b, item->parked.route);
+    put(b, item->parked.number);
+    put(b, item->parked.start);
+    put(b, item->parked.size);
+    put(b, item->parked.oldest_us);
+}
+
 void mi_checkpoint_begin(struct mi_checkpoint_writer *w, struct mi_buf *out)
 {
     *w = (struct mi_checkpoint_writer){.out = out};
@@ -70,6 +81,7 @@ void mi_checkpoint_put(struct mi_checkpoint_writer *w, const struct mi_checkpoin
         w->done_end = item->head.window_start;
         break;
     case 'D':
+    case 'Q':
         put(b, item->done.first - w->done_end);
         put(b, item->done.count);
         w->done_end = item->done.first + item->done.count;
@@ -83,6 +95,15 @@ void mi_checkpoint_put(struct mi_checkpoint_writer *w, const struct mi_checkpoin
         put(b, item->target.created_at);
         put(b, item->target.partitions);
         put(b, item->target.route);
+        break;
+    case 'P':
+        put_parked(b, item);
+        w->done_end = item->parked.start;
+        break;
+    case 'R':
+        put(b, item->share.route);
+        put(b, item->share.records);
+        put(b, item->share.bytes);
         break;
     case 'L':
         put_lane(b, &item->lane);
@@ -166,6 +187,15 @@ static bool get_lane(struct mi_checkpoint_reader *r, struct mi_checkpoint_lane *
     return true;
 }
 
+static bool get_parked(struct mi_checkpoint_reader *r, struct mi_checkpoint_item *item)
+{
+    bool ok = get_name(r, &item->parked.stream) && get_name(r, &item->parked.topic) &&
+              get_u32(r, &item->parked.route) && get_u32(r, &item->parked.number) &&
+              get(r, &item->parked.start) && get(r, &item->parked.size) && get(r, &item->parked.oldest_us);
+    r->done_end = item->parked.start;
+    return ok;
+}
+
 static bool get_done(struct mi_checkpoint_reader *r, struct mi_checkpoint_item *item)
 {
     uint64_t distance;
@@ -191,6 +221,7 @@ int mi_checkpoint_next(struct mi_checkpoint_reader *r, struct mi_checkpoint_item
         r->done_end = item->head.window_start;
         break;
     case 'D':
+    case 'Q':
         ok = get_done(r, item);
         break;
     case 'C':
@@ -200,6 +231,12 @@ int mi_checkpoint_next(struct mi_checkpoint_reader *r, struct mi_checkpoint_item
         ok = get_name(r, &item->target.stream) && get_name(r, &item->target.topic) &&
              get(r, &item->target.created_at) && get_u32(r, &item->target.partitions) &&
              get_u32(r, &item->target.route);
+        break;
+    case 'P':
+        ok = get_parked(r, item);
+        break;
+    case 'R':
+        ok = get_u32(r, &item->share.route) && get(r, &item->share.records) && get(r, &item->share.bytes);
         break;
     case 'L':
         ok = get_lane(r, &item->lane);

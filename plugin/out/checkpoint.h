@@ -4,6 +4,9 @@
  * Magic "MIC" and the version, then items of a tag and its fields, numbers as LEB128, names as length and
  * bytes, up to the item E. An L belongs to the T before it. The state file's own CRC guards the whole.
  *
+ *   P  stream, topic, route id, number, start, size and oldest time of a parked file
+ *   Q  of that P: distance from the end of the Q before (the first: from its start), length: settled bytes
+ *   R  of that P: route id, records and bytes not settled
  *   H  window start, next sequence of the journal's counts
  *   D  distance from the end of the D before (the first: from the window's start), length: a run of settled
  * records C  route id, journaled records, targets made, number of counters, counters T  stream, topic,
@@ -47,6 +50,15 @@ struct mi_checkpoint_item {
             uint64_t created_at;
             uint32_t partitions, route;
         } target;
+        struct {
+            struct mi_span stream, topic;
+            uint32_t route, number;
+            uint64_t start, size, oldest_us;
+        } parked;
+        struct {
+            uint32_t route;
+            uint64_t records, bytes;
+        } share;
         struct mi_checkpoint_lane lane;
     };
 };

@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "out/parked.h"
+
 /* ---- taking ---- */
 
 struct counts {
@@ -80,7 +82,8 @@ static void put_lane(struct mi_checkpoint_writer *w, const struct mi_lane *lane)
     const struct mi_out *out = lane->out;
     /* What may have been sent before this start and is not looked for yet may stand lower than what came
      * since. */
-    bool old = !lane->old_settled && mi_window_start(&out->window) < out->start_sequence;
+    bool old = (!lane->old_settled && mi_window_start(&out->window) < out->start_sequence) ||
+               mi_parked_old(lane->target->parked);
     struct mi_checkpoint_item item = {
         .tag = 'L',
         .lane = {.partition = lane->partition,
@@ -131,6 +134,7 @@ bool mi_out_checkpoint(struct mi_out *out, struct mi_buf *bytes, uint64_t *relea
     mi_window_done_runs(&out->window, put_done, &w);
     put_routes(out, &w, &c);
     mi_targets_each(out->targets, put_target, &w);
+    mi_parked_checkpoint(out, &w);
     free(c.list);
     if (!mi_checkpoint_end(&w))
         return false;
@@ -235,6 +239,8 @@ static bool take_in(struct mi_out *out, struct mi_span checkpoint, struct restor
         } else if (item.tag == 'C') {
             restore_route(out, &item);
             ok = add_count(to, &item);
+        } else if (item.tag == 'P' || item.tag == 'Q' || item.tag == 'R') {
+            ok = mi_parked_restore(out, &item);
         } else if (item.tag == 'T') {
             t = restore_target(out, &item);
         } else {
@@ -244,20 +250,35 @@ static bool take_in(struct mi_out *out, struct mi_span checkpoint, struct restor
     return ok;
 }
 
+static bool add_adopted(void *context, uint32_t route, uint64_t records)
+{
+    struct restored *r = context;
+    for (size_t i = 0; i < r->count; i++)
+        if (r->counts[i].route == route) {
+            r->counts[i].records += records;
+            return true;
+        }
+    return add_count(r,
+                     &(struct mi_checkpoint_item){.tag = 'C', .route = {.id = route, .journaled = records}});
+}
+
 int mi_out_restore(struct mi_out *out, struct mi_span checkpoint, uint64_t *start, struct mi_error *err)
 {
     struct restored r = {0};
-    if (checkpoint.len && !readable(checkpoint))
+    bool usable = checkpoint.len && readable(checkpoint);
+    if (checkpoint.len && !usable)
         mi_log_line(out->log, MI_LOG_WARNING,
                     "state file: the checkpoint of what was shipped cannot be read; everything in the "
                     "journal is looked "
                     "for in Iggy before it is sent");
-    else if (checkpoint.len && !take_in(out, checkpoint, &r)) {
+    else if (usable && !take_in(out, checkpoint, &r)) {
         free(r.counts);
         return mi_error_set(err, "out of memory");
     }
     *start = r.window_start;
-    int rc = mi_journal_set_counts(out->journal, r.counts_next, r.counts, r.count, err);
+    int rc = mi_parked_open_all(out, usable, add_adopted, &r, err);
+    if (rc == 0)
+        rc = mi_journal_set_counts(out->journal, r.counts_next, r.counts, r.count, err);
     free(r.counts);
     mi_out_mirror_counts(out);
     return rc;

@@ -8,6 +8,7 @@
 #include "out/id_set.h"
 #include "out/memory.h"
 #include "out/out_private.h"
+#include "out/parked.h"
 
 enum { GAUGES_MS = 250, MAX_RECORD = 128 << 20 };
 
@@ -41,7 +42,10 @@ struct mi_out *mi_out_new_over(const struct mi_out_options *options, const struc
     mi_queue_init(&out->homeless);
     mi_buf_init(&out->scratch, MAX_RECORD);
     mi_buf_init(&out->dead_headers, MI_MAX_HEADER_BLOCK);
+    mi_buf_init(&out->parked_bytes, MAX_RECORD);
+    mi_parked_files_init(&out->parked_files, out->config->journal_directory);
     mi_missing_init(&out->missing, mi_random(out->clock));
+    mi_missing_init(&out->full_routes, mi_random(out->clock));
     mi_out_routes_init(&out->routes, out->metrics);
     if (!build(out, options, err)) {
         mi_out_free(out);
@@ -79,7 +83,8 @@ static bool build(struct mi_out *out, const struct mi_out_options *options, stru
         return false;
     out->window.next_sequence = start > stats.first_sequence ? start : stats.first_sequence;
     out->cursor = mi_cursor_new(out->journal, start);
-    out->dead = mi_dead_letters_new(out->config->journal_directory, out->config->dead_letter_file_max, start);
+    out->dead = mi_dead_letters_new(out->config->journal_directory, out->config->dead_letter_file_max,
+                                    out->parked_count ? 0 : start);
     if (!out->cursor || !out->dead)
         mi_error_set(err, "out of memory");
     return out->cursor && out->dead;
@@ -97,6 +102,7 @@ void mi_out_free(struct mi_out *out)
     free(out->lanes);
     for (uint32_t i = 0; i < out->spare_count; i++)
         iggy_batch_free(out->spare[i]);
+    mi_parked_fini(out);
     mi_targets_free(out->targets);
     mi_dead_letters_free(out->dead);
     mi_id_set_free(out->found_ahead);
@@ -146,6 +152,9 @@ uint64_t mi_out_step(struct mi_out *out, uint64_t now)
     due = earlier(due, mi_out_timers(out, now));
     bool more = mi_out_resend_step(out);
     more |= mi_out_read_on(out, now);
+    uint64_t parked_due = mi_parked_step(out, now);
+    more |= parked_due == 0;
+    due = earlier(due, parked_due);
     mi_out_send(out, now);
     due = earlier(due, mi_out_dead_step(out, now));
     due = earlier(due, mi_out_homeless_step(out, now));
@@ -166,8 +175,10 @@ bool mi_out_idle(const struct mi_out *out)
 {
     struct mi_journal_stats stats;
     mi_journal_stats(out->journal, &stats);
-    return mi_window_pending(&out->window) == 0 && out->window.side_used == 0 && out->in_flight == 0 &&
-           mi_cursor_sequence(out->cursor) >= stats.next_sequence;
+    struct mi_parked_totals parked;
+    mi_parked_total(out, &parked);
+    return parked.targets == 0 && mi_window_pending(&out->window) == 0 && out->window.side_used == 0 &&
+           out->in_flight == 0 && mi_cursor_sequence(out->cursor) >= stats.next_sequence;
 }
 
 bool mi_out_run_settled(const struct mi_out *out, uint64_t first, uint64_t last)
@@ -211,16 +222,22 @@ bool mi_out_target_missing(struct mi_out *out, struct mi_span stream, struct mi_
     return mi_missing_has(&out->missing, stream, topic);
 }
 
-static uint64_t oldest_pending_ms(struct mi_out *out)
+bool mi_out_route_full(struct mi_out *out, uint32_t route)
+{
+    uint8_t id[4];
+    mi_put_u32le(id, route);
+    return mi_missing_has(&out->full_routes, (struct mi_span){id, sizeof id}, (struct mi_span){0});
+}
+
+static uint64_t oldest_pending_ms(struct mi_out *out, uint64_t oldest_us)
 {
     struct mi_record r;
-    if (!mi_window_pending(&out->window))
-        return 0;
     const struct mi_entry *e = mi_out_entry(out, (uint32_t)(out->window.head % MI_WINDOW_RECORDS));
-    if (mi_journal_read(out->journal, &e->ref, &out->scratch, &r, NULL) != 0)
-        return 0;
+    if (mi_window_pending(&out->window) &&
+        mi_journal_read(out->journal, &e->ref, &out->scratch, &r, NULL) == 0 && r.time_us < oldest_us)
+        oldest_us = r.time_us;
     uint64_t wall = mi_wall_us(out->clock);
-    return wall > r.time_us ? (wall - r.time_us) / 1000 : 0;
+    return wall > oldest_us ? (wall - oldest_us) / 1000 : 0;
 }
 
 static void gauges(struct mi_out *out, uint64_t now)
@@ -236,6 +253,10 @@ static void gauges(struct mi_out *out, uint64_t now)
     mi_metrics_set(out->metrics, MI_G_LANES, waiting);
     mi_metrics_set(out->metrics, MI_G_LANES_HELD, held);
     mi_metrics_set(out->metrics, MI_G_IN_FLIGHT, out->in_flight);
-    mi_metrics_set(out->metrics, MI_G_OLDEST_PENDING_MS, oldest_pending_ms(out));
+    struct mi_parked_totals parked;
+    mi_parked_total(out, &parked);
+    mi_metrics_set(out->metrics, MI_G_PARKED, parked.records);
+    mi_metrics_set(out->metrics, MI_G_PARKED_BYTES, parked.bytes);
+    mi_metrics_set(out->metrics, MI_G_OLDEST_PENDING_MS, oldest_pending_ms(out, parked.oldest_us));
     mi_out_mirror_counts(out);
 }

@@ -12,6 +12,7 @@
 #include "out/missing.h"
 #include "out/out.h"
 #include "out/outcome.h"
+#include "out/parked_file.h"
 #include "out/restart.h"
 #include "out/routes.h"
 #include "out/target.h"
@@ -84,6 +85,8 @@ struct mi_lane {
     bool check_seen; /* the newest of ours so far: */
     uint64_t check_offset;
     struct iggy_id check_id;
+    uint64_t stuck_ns; /* since when it gets nothing through for its own reasons; 0: it does */
+    bool parked;       /* what comes for it goes to the target's file */
     struct mi_log_limit limit;
 };
 
@@ -118,7 +121,7 @@ struct mi_out {
     uint64_t dead_due_ns;
     struct mi_queue homeless; /* records without a target, because memory or places are out */
     uint64_t homeless_due_ns;
-    struct mi_log_limit link_limit, read_limit, dead_limit, lanes_limit;
+    struct mi_log_limit link_limit, read_limit, dead_limit, lanes_limit, park_limit;
     /* reading */
     struct mi_lane *paused_for; /* reading waits for this lane to take on more */
     uint64_t paused_until_ns;
@@ -130,6 +133,15 @@ struct mi_out {
     struct mi_log_limit denied_limit;
     struct mi_restart restart;     /* restart.h */
     struct mi_cursor *lost_cursor; /* resend.c: collects what Iggy lost; NULL: nothing is lost */
+    /* parking */
+    struct mi_parked **parked; /* parked.h */
+    uint32_t parked_count, parked_cap, parked_next;
+    uint32_t parked_loaded; /* side entries of parked records */
+    struct mi_parked_files parked_files;
+    struct mi_buf parked_bytes;
+    struct mi_missing full_routes; /* ids whose parked_max_size is reached */
+    uint64_t park_look_ns, park_now_ns;
+    uint64_t stored_ns; /* when a lane got something through last */
     uint64_t gauges_due_ns;
     bool changed, stopping, freeing;
 };
@@ -185,6 +197,13 @@ void mi_out_resend_more(struct mi_lane *lane);
 bool mi_out_read_on(struct mi_out *out, uint64_t now_ns);
 /* Which partition a record goes to. */
 uint32_t mi_out_partition(uint64_t sequence, bool balanced, uint32_t key_hash, uint32_t partitions);
+/* A parked record, loaded again, goes to its lane, past what is parked. */
+void mi_out_admit_parked(struct mi_out *out, struct mi_target *target, uint32_t entry,
+                         const struct mi_record *record);
+/* Nothing of the target is parked any more: what waited behind goes to its lanes. */
+void mi_out_unpark(struct mi_out *out, struct mi_target *target);
+/* Reads an entry's record again into scratch, from the journal or its parked file. -1 with err. */
+int mi_out_read(struct mi_out *out, const struct mi_entry *e, struct mi_record *record, struct mi_error *err);
 /* A target is READY: its waiting records go to their lanes, a changed number of partitions is taken over. */
 void mi_out_target_ready(void *out, struct mi_target *target, bool remade);
 /* A lane of a draining target came to rest. */

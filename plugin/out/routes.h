@@ -14,6 +14,8 @@ struct mi_out_route {
     size_t rule;                  /* with route: its index */
     struct mi_route_metrics *metrics;
     uint32_t targets_made;
+    uint64_t parked_bytes;
+    bool full; /* parked_bytes has reached its bound */
 };
 
 struct mi_out_routes {

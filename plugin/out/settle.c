@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "out/parked.h"
+
 enum question { BATCH, AGAIN, OLD };
 
 struct sought {
@@ -22,11 +24,13 @@ struct mi_reader {
     bool known;    /* something was found: where */
     uint64_t known_offset;
     struct iggy_id known_id;
-    struct sought *again; /* what stands in the lane's queue again, by sequence; NULL: not needed */
+    struct sought *again; /* what the window's ring cannot find: the lane's queue again, or a batch with
+                             parked messages; by sequence; NULL: not needed */
     uint32_t again_count;
 };
 
 static void ask_page(struct mi_lane *lane);
+static int by_sequence(const void *a, const void *b);
 static void ask_last(struct mi_lane *lane);
 static void ended(struct mi_lane *lane, enum mi_lane_event event, const struct iggy_result *result);
 
@@ -134,6 +138,31 @@ static bool seek_again(struct mi_lane *lane, struct mi_reader *r)
     return true;
 }
 
+/* A batch with parked messages: exactly those of it. */
+static bool seek_batch(struct mi_lane *lane, struct mi_reader *r)
+{
+    struct mi_out *out = lane->out;
+    bool parked = false;
+    uint32_t e = lane->queue.head;
+    r->again = malloc(lane->current.count * sizeof *r->again);
+    if (!r->again)
+        return false;
+    for (uint32_t i = 0; i < mi_lane_skip(&lane->machine) && e != MI_NO_ENTRY; i++)
+        e = mi_out_entry(out, e)->next;
+    for (; e != MI_NO_ENTRY && r->again_count < lane->current.count; e = mi_out_entry(out, e)->next) {
+        parked |= mi_out_entry(out, e)->parked != 0;
+        r->again[r->again_count++] = (struct sought){mi_out_entry(out, e)->ref.sequence, e};
+    }
+    if (!parked) {
+        free(r->again);
+        r->again = NULL;
+        r->again_count = 0;
+        return true;
+    }
+    qsort(r->again, r->again_count, sizeof *r->again, by_sequence);
+    return true;
+}
+
 static bool prepare(struct mi_lane *lane, struct mi_reader *r)
 {
     struct mi_out *out = lane->out;
@@ -146,7 +175,7 @@ static bool prepare(struct mi_lane *lane, struct mi_reader *r)
         struct mi_queue *q = lane->current.again ? &lane->again : &lane->queue;
         for (uint32_t e = q->head; e != MI_NO_ENTRY; e = mi_out_entry(out, e)->next)
             mi_out_entry(out, e)->found = false;
-        return !lane->current.again || seek_again(lane, r);
+        return lane->current.again ? seek_again(lane, r) : seek_batch(lane, r);
     }
     if (lane->again.count && !lane->again_settled) {
         r->question = AGAIN;
@@ -205,7 +234,8 @@ static bool is_sought(struct mi_lane *lane, const struct mi_entry *e, struct igg
     if (e->run != id.hi || e->lane != lane->index || e->done || e->found)
         return false;
     if (lane->reader->question == BATCH)
-        return id.lo >= lane->current.first.lo && id.lo <= lane->current.last.lo;
+        return (lane->reader->again && !lane->current.again) ||
+               (id.lo >= lane->current.first.lo && id.lo <= lane->current.last.lo);
     return lane->reader->question == AGAIN || e->old;
 }
 
@@ -222,7 +252,8 @@ static void note(struct mi_lane *lane, const struct iggy_polled_message *m)
         r->known_offset = m->offset;
         r->known_id = m->id;
     } else if (r->question == OLD && m->id.lo < out->start_sequence &&
-               (e ? e->run == m->id.hi && e->lane != lane->index : m->id.lo >= out->window.next_sequence)) {
+               (e ? e->run == m->id.hi && e->lane != lane->index
+                  : m->id.lo >= out->window.next_sequence || lane->target->parked)) {
         mi_id_set_add(out->found_ahead, m->id); /* of a record that is still to come */
     }
 }
@@ -368,7 +399,7 @@ static void settle_entry(struct mi_lane *lane, struct mi_queue *to, uint32_t ent
         mi_queue_push(&out->window, to, entry);
         return;
     }
-    if (mi_window_is_side(entry)) {
+    if (mi_window_is_side(entry) && !e->parked) {
         mi_window_done(&out->window, entry);
         return;
     }

@@ -6,6 +6,7 @@
 
 #include "message/envelope.h"
 #include "out/out_private.h"
+#include "out/parked.h"
 #include "out/settle.h"
 
 static void perform(struct mi_lane *lane, enum mi_lane_action action, enum mi_lane_event event,
@@ -240,8 +241,7 @@ static int read_again(struct mi_lane *lane, struct mi_queue *q, uint32_t entry, 
     enum { TRIES = 8 };
     struct mi_out *out = lane->out;
     struct mi_error err;
-    if (mi_journal_read(out->journal, &mi_out_entry(out, entry)->ref, &out->scratch, record, &err) == 0) {
-        record->run = mi_out_entry(out, entry)->run;
+    if (mi_out_read(out, mi_out_entry(out, entry), record, &err) == 0) {
         lane->read_failures = 0;
         return 1;
     }
@@ -468,6 +468,19 @@ uint64_t mi_out_timers(struct mi_out *out, uint64_t now_ns)
 
 /* ---- events ---- */
 
+static void note_stuck(struct mi_lane *lane, enum mi_lane_event event, uint64_t now)
+{
+    bool held = lane->machine.state == MI_LANE_HELD;
+    if (event == MI_EV_STORED || event == MI_EV_READ_ALL) {
+        lane->stuck_ns = 0;
+        lane->out->stored_ns = now;
+    } else if (!lane->stuck_ns && (held || lane->machine.state == MI_LANE_BACKOFF)) {
+        lane->stuck_ns = now;
+    }
+    if (held)
+        mi_parked_stuck(lane->target);
+}
+
 void mi_out_lane_event(struct mi_lane *lane, enum mi_lane_event event, const struct iggy_result *result)
 {
     struct mi_out *out = lane->out;
@@ -483,6 +496,7 @@ void mi_out_lane_event(struct mi_lane *lane, enum mi_lane_event event, const str
         .queued = queue_of_current(lane)->count,
     };
     enum mi_lane_action action = mi_lane_step(&lane->machine, &in);
+    note_stuck(lane, event, in.now_ns);
     perform(lane, action, event, result);
     after_event(lane);
 }

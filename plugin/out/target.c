@@ -81,6 +81,7 @@ static struct mi_target *make(struct mi_targets *ts, struct mi_span stream, stru
     t->owner = ts;
     t->hash = hash;
     mi_queue_init(&t->waiting);
+    mi_queue_init(&t->to_park);
     t->next = ts->bucket[hash % BUCKETS];
     ts->bucket[hash % BUCKETS] = t;
     ts->count++;
@@ -214,6 +215,8 @@ static bool answered(struct mi_target *t, const struct iggy_result *result, enum
     if (outcome == MI_OUTCOME_STORED || outcome == MI_OUTCOME_TARGET)
         return true;
     t->failures++;
+    if (!t->partitions && !t->missing_ns)
+        t->missing_ns = now;
     want(t, now + mi_backoff_ns(t->failures, min, max, after, random));
     return false;
 }
@@ -245,6 +248,7 @@ static void take_details(struct mi_target *t, const struct iggy_topic *topic)
     t->gone = false;
     t->failures = 0;
     t->state = MI_TARGET_READY;
+    t->missing_ns = 0;
     t->due_ns = mi_now_ns(ts->o.clock) + REFRESH_S * MI_NS_PER_S;
     mi_missing_remove(ts->o.missing, t->stream, t->topic);
     ts->o.ready(ts->o.context, t, remade);
@@ -259,6 +263,7 @@ static void take_rule(struct mi_target *t)
     t->denied = true;
     t->gone = false;
     t->state = MI_TARGET_READY;
+    t->missing_ns = 0;
     t->due_ns = mi_now_ns(ts->o.clock) + REFRESH_S * MI_NS_PER_S;
     mi_missing_remove(ts->o.missing, t->stream, t->topic);
     mi_log_limited(
@@ -378,6 +383,8 @@ static void is_missing(struct mi_target *t, const struct iggy_result *result)
     struct mi_targets *ts = t->owner;
     uint64_t now = mi_now_ns(ts->o.clock);
     t->state = MI_TARGET_MISSING;
+    if (!t->missing_ns)
+        t->missing_ns = now;
     t->was_missing = true;
     t->failures++;
     mi_missing_add(ts->o.missing, t->stream, t->topic);

@@ -25,6 +25,7 @@ enum mi_target_state {
 
 struct mi_targets;
 struct mi_lane;
+struct mi_parked;
 
 struct mi_target {
     struct mi_targets *owner;
@@ -42,11 +43,17 @@ struct mi_target {
     uint32_t failures;
     iggy_request request; /* under way; 0 none */
     bool in_todo;
-    bool gone;               /* a produce request was answered 404 since the last look */
-    bool denied;             /* details may not be read */
-    bool was_missing;        /* until its lanes were told that it is there */
-    struct mi_queue waiting; /* records that have no lane yet */
-    struct mi_lane **lanes;  /* by partition; NULL where none was needed yet */
+    bool gone;                /* a produce request was answered 404 since the last look */
+    bool denied;              /* details may not be read */
+    bool was_missing;         /* until its lanes were told that it is there */
+    struct mi_queue waiting;  /* records that have no lane yet */
+    uint64_t missing_ns;      /* since when it is known to be missing; 0: it is not */
+    struct mi_parked *parked; /* parked.h; NULL: never needed */
+    bool park_all;            /* every record goes to its file */
+    uint32_t parked_lanes;    /* lanes whose records do */
+    struct mi_queue to_park;  /* records on their way into the file */
+    struct mi_log_limit park_limit;
+    struct mi_lane **lanes; /* by partition; NULL where none was needed yet */
     uint32_t lane_cap;
     struct mi_log_limit limit;
     uint8_t names[];

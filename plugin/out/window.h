@@ -14,7 +14,7 @@
 #include "base/limits.h"
 #include "journal/journal.h"
 
-enum { MI_SIDE_ENTRIES = 16384 };
+enum { MI_SIDE_ENTRIES = 32768 };
 #define MI_NO_ENTRY UINT32_MAX
 #define MI_NO_LANE UINT32_MAX
 
@@ -22,6 +22,7 @@ struct mi_entry {
     struct mi_journal_ref ref;
     uint64_t run;
     uint32_t next;    /* in its queue; MI_NO_ENTRY at the end */
+    uint32_t parked;  /* it stands in that parked file, from 1 on (parked.h), at offset ref.segment */
     uint32_t lane;    /* MI_NO_LANE while it waits for its target */
     uint32_t route;   /* slot, see routes.h */
     uint32_t encoded; /* upper bound of what it adds to a request body */

@@ -163,6 +163,12 @@ void mi_bridge_set_config(struct mi_bridge *b, struct mi_config *config)
     fakes.configs_set++;
 }
 
+bool mi_bridge_route_full(struct mi_bridge *b, uint32_t route)
+{
+    (void)b, (void)route;
+    return false;
+}
+
 bool mi_bridge_target_missing(struct mi_bridge *b, struct mi_span stream, struct mi_span topic)
 {
     (void)b;
