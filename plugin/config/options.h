@@ -62,7 +62,7 @@ struct mi_option {
     const char *help;
 };
 
-enum { MI_MAX_OPTIONS = 64, MI_MAX_URLS = 16 };
+enum { MI_MAX_OPTIONS = 96, MI_MAX_URLS = 16 };
 extern const struct mi_option mi_options[];
 extern const size_t mi_option_count; /* at most MI_MAX_OPTIONS */
 

@@ -186,8 +186,9 @@ bool mi_out_run_settled(const struct mi_out *out, uint64_t first, uint64_t last)
     if (last >= out->window.next_sequence)
         return false;
     for (uint64_t sequence = first; sequence <= last; sequence++)
-        if (sequence >= mi_window_start(&out->window) &&
-            mi_window_find(&out->window, sequence) != MI_NO_ENTRY)
+        if ((sequence >= mi_window_start(&out->window) &&
+             mi_window_find(&out->window, sequence) != MI_NO_ENTRY) ||
+            (sequence && out->parked_recent[sequence % MI_PARKED_RECENT] == sequence))
             return false;
     return true;
 }

@@ -55,6 +55,7 @@ bool mi_out_target_missing(struct mi_out *out, struct mi_span stream, struct mi_
 
 /* Brings the counters that the journal keeps up to now (otherwise they are at most 250 ms behind). */
 void mi_out_refresh_metrics(struct mi_out *out);
+
 /* Is the route's parked_max_size reached, so that it refuses as a full journal does? As above. */
 bool mi_out_route_full(struct mi_out *out, uint32_t route);
 

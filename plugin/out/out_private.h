@@ -25,7 +25,8 @@ enum {
         16
         << 20, /* bytes of all batches made ready; records beyond it are read again when it is their turn */
     MI_DEAD_HEADER_BYTES = 1400, /* what the reasons add to an encoded message, base64 included */
-    MI_SAY_EVERY_S = 60          /* between two log lines of one cause */
+    MI_PARKED_RECENT = 4096,
+    MI_SAY_EVERY_S = 60 /* between two log lines of one cause */
 };
 
 struct mi_batch {
@@ -136,7 +137,9 @@ struct mi_out {
     /* parking */
     struct mi_parked **parked; /* parked.h */
     uint32_t parked_count, parked_cap, parked_next;
-    uint32_t parked_loaded; /* side entries of parked records */
+    uint64_t
+        parked_recent[MI_PARKED_RECENT]; /* sequences, at their remainder: done in the window, not settled */
+    uint32_t parked_loaded;              /* side entries of parked records */
     struct mi_parked_files parked_files;
     struct mi_buf parked_bytes;
     struct mi_missing full_routes; /* ids whose parked_max_size is reached */

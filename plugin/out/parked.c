@@ -324,6 +324,7 @@ static void written(struct mi_out *out, struct mi_parked *p, uint32_t records)
     for (uint32_t i = 0; i < records; i++) {
         uint32_t entry = mi_queue_pop(&out->window, &p->target->to_park);
         struct mi_entry *e = mi_out_entry(out, entry);
+        out->parked_recent[e->ref.sequence % MI_PARKED_RECENT] = e->ref.sequence;
         p->old |= e->ref.sequence < out->start_sequence;
         mi_parked_count(out, p, e->route, 1, MI_PARKED_RUN_BYTES + e->ref.bytes);
         mi_window_done(&out->window, entry);
@@ -415,6 +416,9 @@ void mi_parked_done(struct mi_out *out, uint32_t entry)
         else
             high = middle;
     }
+    uint64_t *recent = &out->parked_recent[e->ref.sequence % MI_PARKED_RECENT];
+    if (*recent == e->ref.sequence)
+        *recent = 0;
     count_off(out, p, e->route, e->ref.bytes);
     p->loaded[low].done = true;
     p->in_window--;
@@ -438,7 +442,7 @@ static bool admit(struct mi_out *out, struct mi_parked *p, uint32_t bytes, const
     e->route = mi_out_routes_slot(&out->routes, record->route);
     e->key_hash = record->key_hash;
     e->balanced = record->balanced;
-    e->old = record->sequence < out->start_sequence;
+    e->old = record->sequence < out->start_sequence || p->read_at < p->old_size;
     e->encoded =
         (uint32_t)iggy_batch_message_bytes(record->headers.len, record->prefix.len + record->payload.len);
     p->loaded[p->first + p->count++] = (struct mi_parked_loaded){.at = p->read_at, .bytes = bytes};
@@ -599,7 +603,7 @@ static void free_step(struct mi_out *out, struct mi_parked *p, uint64_t released
         p->free_pending = false;
         if (!mi_parked_any(p) && p->free_to == p->size) {
             mi_parked_remove(&out->parked_files, p->number);
-            p->size = p->read_at = p->freed = 0;
+            p->size = p->read_at = p->freed = p->old_size = 0;
             p->number = out->parked_next++;
             out->changed = true;
         } else {

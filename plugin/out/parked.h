@@ -36,6 +36,7 @@ struct mi_parked_share {
 struct mi_parked {
     struct mi_target *target;
     uint32_t number, index;          /* of the file; in mi_out.parked */
+    uint64_t old_size;               /* bytes that were there at this start */
     uint64_t size;                   /* synced bytes */
     uint64_t read_at;                /* behind what was loaded or passed over */
     struct mi_parked_loaded *loaded; /* in order; the first count from first on */

@@ -88,6 +88,7 @@ bool mi_parked_restore(struct mi_out *out, const struct mi_checkpoint_item *item
     p->read_at = p->freed = item->parked.start;
     p->size = item->parked.size;
     p->oldest_us = item->parked.oldest_us;
+    p->old_size = p->size;
     t->park_all = p->old = true; /* whatever comes goes behind what is there */
     return true;
 }
@@ -103,7 +104,7 @@ static struct mi_parked *with_number(struct mi_out *out, uint32_t number)
 struct opening {
     struct mi_out *out;
     bool checkpoint;
-    uint64_t first_sequence; /* the journal has the records from there on */
+    uint64_t first_sequence, next_sequence; /* the journal has the records from there to there */
     bool (*adopted)(void *context, uint32_t route, uint64_t records);
     void *context;
     struct mi_error *err;
@@ -126,11 +127,11 @@ static bool adopt_records(struct opening *o, uint32_t number, uint64_t end)
         while ((bytes = mi_parked_decode(b->data + in, b->len - in, &r, &need)) > 0) {
             struct mi_target *t;
             uint32_t slot = mi_out_routes_slot(&out->routes, r.route);
-            if (r.sequence >= o->first_sequence)
-                return true;
             t = slot == UINT32_MAX ? NULL : mi_targets_get(out->targets, r.stream, r.topic, slot);
             struct mi_parked *p = t ? mi_parked_of(out, t) : NULL;
-            if (!p || !o->adopted(o->context, r.route, 1)) {
+            bool there = r.sequence >= o->first_sequence && r.sequence < o->next_sequence;
+            if (!p || !(there ? mi_done_runs_add(&p->settled, at + in, (uint64_t)bytes)
+                              : o->adopted(o->context, r.route, 1))) {
                 mi_error_set(o->err, "out of memory");
                 return false;
             }
@@ -138,7 +139,9 @@ static bool adopt_records(struct opening *o, uint32_t number, uint64_t end)
             p->size = at + in + (uint64_t)bytes;
             p->oldest_us = p->oldest_us ? p->oldest_us : r.time_us;
             t->park_all = p->old = true;
-            mi_parked_count(out, p, slot, 1, (uint64_t)bytes);
+            p->old_size = p->size;
+            if (!there)
+                mi_parked_count(out, p, slot, 1, (uint64_t)bytes);
             in += (size_t)bytes;
         }
         at += in;
@@ -163,8 +166,9 @@ static void open_one(void *context, uint32_t number)
         o->rc = -1;
         return;
     }
-    if (!with_number(out, number))
-        mi_parked_remove(&out->parked_files, number); /* the journal has all that it held */
+    const struct mi_parked *p = with_number(out, number);
+    if (!p)
+        mi_parked_remove(&out->parked_files, number); /* what it held is in the journal */
     else
         mi_log_line(out->log, MI_LOG_WARNING, "%s: taken over without a state file", name);
 }
@@ -197,7 +201,7 @@ int mi_parked_open_all(struct mi_out *out, bool checkpoint,
 {
     struct mi_journal_stats stats;
     mi_journal_stats(out->journal, &stats);
-    struct opening o = {out, checkpoint, stats.first_sequence, adopted, context, err, 0};
+    struct opening o = {out, checkpoint, stats.first_sequence, stats.next_sequence, adopted, context, err, 0};
     mi_parked_list(&out->parked_files, open_one, &o);
     for (uint32_t i = 0; i < out->parked_count && o.rc == 0; i++)
         o.rc = cut(out, out->parked[i], err);

@@ -251,7 +251,8 @@ static void note(struct mi_lane *lane, const struct iggy_polled_message *m)
         r->known = true;
         r->known_offset = m->offset;
         r->known_id = m->id;
-    } else if (r->question == OLD && m->id.lo < out->start_sequence &&
+    } else if (r->question == OLD &&
+               (m->id.lo < out->start_sequence || mi_parked_old(lane->target->parked)) &&
                (e ? e->run == m->id.hi && e->lane != lane->index
                   : m->id.lo >= out->window.next_sequence || lane->target->parked)) {
         mi_id_set_add(out->found_ahead, m->id); /* of a record that is still to come */

@@ -137,6 +137,7 @@ static void test_restart_with_and_without_the_latest_checkpoint(void)
     world_append_to(&w, 3000, "s", "held", 0);
     world_pass(&w, 5000);
     CU_ASSERT_EQUAL(mi_window_pending(&w.out->window), 0);
+    CU_ASSERT_FALSE(mi_out_run_settled(w.out, 2990, 2990));
     world_checkpoint(&w);
     mi_journal_release(w.journal, w.release);
     world_append_to(&w, 2000, "s", "held", 0); /* parked, but no checkpoint says so */
@@ -295,9 +296,78 @@ static void test_no_state_file(void)
     world_checkpoint(&w);
     mi_buf_reset(&w.checkpoint);
     world_restart(&w); /* the journal still has all: nothing comes twice */
-    CU_ASSERT_EQUAL(parked_files(&w, NULL, 0), 0);
+    CU_ASSERT_EQUAL(mi_route_pending(mi_metrics_route(w.metrics, w.config->routes[0].id, NULL)), 500);
     denied = false;
     all_arrives(&w);
+    world_end(&w);
+}
+
+static void remove_segments(const struct world *w)
+{
+    char dir[300], path[700];
+    snprintf(dir, sizeof dir, "%s/journal", w->dir);
+    DIR *d = opendir(dir);
+    for (const struct dirent *e = readdir(d); e; e = readdir(d))
+        if (strstr(e->d_name, ".seg")) {
+            snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
+            unlink(path);
+        }
+    closedir(d);
+}
+
+/* The journal has given the messages up and the state file is gone: the parked file alone has them. */
+static void test_no_state_file_and_no_segment(void)
+{
+    struct world w;
+    world_begin(&w);
+    model_create(&w.model, "s", "held", 1);
+    w.config->park_after_ns = 100 * MI_NS_PER_MS;
+    w.model.fate = deny;
+    denied = true;
+    world_append_to(&w, 500, "s", "held", 0);
+    world_pass(&w, 5000);
+    world_checkpoint(&w);
+    mi_journal_release(w.journal, w.release);
+    world_restart(&w); /* a segment of its own */
+    remove_segments(&w);
+    mi_buf_reset(&w.checkpoint);
+    world_restart(&w);
+    CU_ASSERT_TRUE(world_said(&w, "taken over without a state file"));
+    CU_ASSERT_EQUAL(parked_files(&w, NULL, 0), 1);
+    world_append_to(&w, 10, "s", "held", 0);
+    denied = false;
+    all_arrives(&w);
+    world_end(&w);
+}
+
+/* A topic gets more partitions while what belongs there is parked. */
+static void test_more_partitions_while_parked(void)
+{
+    struct world w;
+    world_begin(&w);
+    struct model_topic *t = model_create(&w.model, "s", "t", 2);
+    w.config->park_after_ns = 100 * MI_NS_PER_MS;
+    w.model.fate = deny;
+    denied = true;
+    for (uint32_t i = 0; i < 4000; i++) {
+        world_append(&w, 1, i % 8);
+        if (i % 500 == 0)
+            world_pass(&w, 1000);
+    }
+    world_pass(&w, 5000);
+    t->partitions = 4;
+    world_pass(&w, 130000);
+    for (uint32_t i = 0; i < 100; i++)
+        world_append(&w, 1, i % 8);
+    denied = false;
+    CU_ASSERT_TRUE(world_run(&w, 600000));
+    CU_ASSERT_TRUE(world_said(&w, "4 partitions instead of 2"));
+    CU_ASSERT_TRUE(world_each_once(&w));
+    for (uint32_t p = 0; p < 4; p++) {
+        CU_ASSERT_EQUAL(t->partition[p].count, 1025);
+        CU_ASSERT_TRUE(world_in_order(&w, "s", "t", p));
+    }
+    account(&w);
     world_end(&w);
 }
 
@@ -414,6 +484,8 @@ static CU_TestInfo tests[] = {
     {"bound refuses the route", test_bound_refuses_the_route},
     {"damaged files", test_damaged_files},
     {"no state file", test_no_state_file},
+    {"no state file and no segment", test_no_state_file_and_no_segment},
+    {"more partitions while parked", test_more_partitions_while_parked},
     {"cannot park", test_cannot_park},
     {"random", test_random},
     CU_TEST_INFO_NULL,
