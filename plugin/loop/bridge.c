@@ -389,12 +389,12 @@ static uint64_t keep_state(struct mi_bridge *b, uint64_t now)
         b->released = written;
         mi_journal_release(b->journal, written);
     }
-    if (!mi_out_changed(b->out) && !mi_in_changed(b->in))
+    if (!mi_out_changed(b->out) && !mi_in_changed(b->in) && !b->state_waits)
         return UINT64_MAX;
     if (now < b->state_due_ns)
         return b->state_due_ns;
-    if (build_state(b))
-        mi_disk_thread_submit(b->disk, &b->state, b->state_release);
+    /* While an earlier one is still being written this one waits: what it says is then made anew. */
+    b->state_waits = !build_state(b) || !mi_disk_thread_submit(b->disk, &b->state, b->state_release);
     b->state_due_ns = now + STATE_INTERVAL_MS * MI_NS_PER_MS;
     return b->state_due_ns;
 }

@@ -43,6 +43,7 @@ struct mi_bridge {
     /* bridge thread */
     struct mi_config *config;
     struct mi_buf state;
+    bool state_waits; /* the last state could not be handed over yet */
     uint64_t state_due_ns;
     uint64_t state_release;
     uint64_t released;
