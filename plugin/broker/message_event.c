@@ -340,9 +340,7 @@ static void tell(struct publish *p, enum trouble trouble, const char *consequenc
         [FAILED] =
             "the journal cannot be written: see the journal's own message, and free or repair its disk",
         [TOO_LARGE] = "the message is larger than the whole journal may be (journal.max_size)",
-        [PARKED] =
-            "as much is parked for the route's targets as parked_max_size allows; see the log for what they "
-            "do not accept",
+        [PARKED] = "parked_max_size is reached: the route's targets do not take their messages, see the log",
         [MISSING] = "the target does not exist in Iggy and the route says on_missing: refuse",
     };
     struct mi_hook *h = p->hook;
