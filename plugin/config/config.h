@@ -18,6 +18,13 @@ enum mi_on_missing { MI_MISSING_HOLD, MI_MISSING_REFUSE };
 enum mi_refuse { MI_REFUSE_REASON, MI_REFUSE_DISCONNECT };
 enum mi_retain_in { MI_RETAIN_KEEP, MI_RETAIN_NEVER, MI_RETAIN_ALWAYS };
 enum mi_start { MI_START_LATEST, MI_START_EARLIEST };
+enum mi_feed { MI_FEED_ALWAYS, MI_FEED_ON_SUBSCRIBE };
+/* When a position may move: after the broker saved what was injected, or as soon as it took it. */
+enum mi_position_rule { MI_POSITION_SAVED, MI_POSITION_TAKEN };
+/* Who decides the broker's topic rights beside this plugin. */
+enum mi_broker_acl { MI_ACL_NOT_STATED, MI_ACL_NONE, MI_ACL_FILE, MI_ACL_PLUGIN };
+enum mi_yes_no { MI_NOT_STATED, MI_NO, MI_YES };
+enum mi_history_rights { MI_HISTORY_BY_ACL, MI_HISTORY_BY_SUBSCRIBE };
 
 /* Index i of routes is rule i of the map. "unmatched" is the last route, with filter "#". */
 struct mi_route {
@@ -42,6 +49,21 @@ struct mi_route {
     enum mi_retain_in retain;
     uint64_t max_age_us; /* 0: any age */
     enum mi_start start;
+    enum mi_feed feed;
+    uint32_t catch_up_rate; /* messages a second while a reader is behind; 0: no bound */
+    enum mi_position_rule position;
+    bool stamp; /* injected messages carry a user property by which the out side knows them */
+};
+
+/* What a plugin cannot see of its broker (design section 4). As stated in the file; what it leaves out was
+ * read from the broker's own file where that could be read (broker_file.h), else it is not stated. */
+struct mi_broker_facts {
+    enum mi_broker_acl acl;
+    const char *acl_file; /* path; NULL: none or not known */
+    enum mi_yes_no persistence;
+    const char *persistence_file; /* path of mosquitto.db; NULL: not known */
+    uint64_t autosave_interval_s; /* 0: the broker saves at its end only; UINT64_MAX: not known */
+    uint64_t max_queued_messages; /* 0: no limit; UINT64_MAX: not known */
 };
 
 struct mi_config {
@@ -69,6 +91,16 @@ struct mi_config {
     uint64_t max_poll_bytes;
     uint32_t inbox_messages; /* bounded */
     uint32_t inject_per_tick;
+    uint32_t watch_requests; /* a second, for finding out where something new is */
+    /* the broker */
+    struct mi_broker_facts broker;
+    /* history */
+    bool history; /* the block is there: clients may ask for it */
+    uint32_t history_page;
+    uint64_t history_max_scan; /* bytes that one request may read from Iggy */
+    uint64_t history_max_time_ns;
+    uint32_t history_max_requests; /* at a time, in all */
+    enum mi_history_rights history_rights;
     /* dead letters; NULL: files beside the journal */
     const char *dead_letter_stream, *dead_letter_topic;
     uint64_t dead_letter_file_max;

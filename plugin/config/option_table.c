@@ -30,6 +30,8 @@ const struct mi_option mi_options[] = {
     {MI_AT_ROOT, "status", MI_OBJECT, .opens = MI_AT_STATUS,
      .help = "The HTTP listener for metrics and health."},
     {MI_AT_ROOT, "broker", MI_OBJECT, .opens = MI_AT_BROKER, .help = "What concerns Mosquitto itself."},
+    {MI_AT_ROOT, "history", MI_OBJECT, .opens = MI_AT_HISTORY, .absent = "nobody can ask for history",
+     .help = "Lets MQTT clients ask for the past of a topic with a SUBSCRIBE to `$iggy/FROM/FILTER`."},
     {MI_AT_ROOT, "limits", MI_OBJECT, .opens = MI_AT_LIMITS,
      .help = "Bounds of requests, batches, retries and queues."},
 
@@ -162,6 +164,24 @@ const struct mi_option mi_options[] = {
     {MI_AT_ROUTE, "start", MI_CHOICE, IN_DRAFT(route.start), .choices = "latest|earliest",
      .fallback = "latest", .only = MI_IN,
      .help = "Where reading begins the first time, when there is no position yet."},
+    {MI_AT_ROUTE, "feed", MI_CHOICE, IN_DRAFT(route.feed), .choices = "always|on_subscribe",
+     .fallback = "always", .only = MI_IN,
+     .help =
+         "Read whenever the broker runs, or only while somebody may want it: a subscription that overlaps "
+         "the route's topics. On Mosquitto 2.0 `on_subscribe` needs `broker.acl`."},
+    {MI_AT_ROUTE, "catch_up_rate", MI_COUNT, IN_DRAFT(route.catch_up_rate), .fallback = "1000",
+     .max = 10000000, .only = MI_IN,
+     .help =
+         "Messages a second that a backlog is delivered with, so that the broker's queues do not overflow; "
+         "new messages go through at once. 0: no bound."},
+    {MI_AT_ROUTE, "position", MI_CHOICE, IN_DRAFT(route.position), .choices = "saved|taken",
+     .fallback = "saved", .only = MI_IN,
+     .help = "When the place of reading moves on: `saved` waits until the broker wrote its `mosquitto.db` "
+             "(with persistence, else as `taken`), so that a killed broker gets again what it lost; `taken` "
+             "moves as soon as the broker has a message, and nothing comes twice."},
+    {MI_AT_ROUTE, "stamp", MI_BOOL, IN_DRAFT(route.stamp), .fallback = "false", .only = MI_IN,
+     .help = "Give what is delivered the MQTT 5 user property `mosquitto-iggy-origin`, by which a bridge of "
+             "the same log knows its own messages when they come back through an MQTT bridge."},
 
     {MI_AT_CREATE, "partitions", MI_COUNT, IN_DRAFT(route.create_partitions), .fallback = "1", .min = 1,
      .max = 1000,
@@ -195,6 +215,40 @@ const struct mi_option mi_options[] = {
      .help = "The broker's main thread is woken by the real-time signal SIGRTMIN + this number; change it "
              "when another plugin uses the same."},
 
+    {MI_AT_BROKER, "acl", MI_CHOICE, IN_CONFIG(broker.acl), .choices = "none|acl_file|plugin",
+     .first = MI_ACL_NONE, .fixed = true, .absent = "not stated",
+     .help = "Who decides the broker's topic rights beside this plugin: its `acl_file`, another plugin, or "
+             "nobody. A plugin cannot see it. Needed for `feed: on_subscribe` on Mosquitto 2.0 and for "
+             "`history`; never guessed."},
+    {MI_AT_BROKER, "acl_file", MI_PATH, IN_CONFIG(broker.acl_file), .fixed = true,
+     .absent = "what the broker's file says", .help = "Path of the broker's `acl_file`."},
+    {MI_AT_BROKER, "persistence", MI_CHOICE, IN_CONFIG(broker.persistence), .choices = "false|true",
+     .first = MI_NO, .fixed = true, .absent = "what the broker's file says",
+     .help = "Does the broker keep its sessions and retained messages in a `mosquitto.db`?"},
+    {MI_AT_BROKER, "persistence_file", MI_PATH, IN_CONFIG(broker.persistence_file), .fixed = true,
+     .absent = "what the broker's file says", .help = "Path of that `mosquitto.db`."},
+    {MI_AT_BROKER, "autosave_interval", MI_TIME, IN_CONFIG(broker.autosave_interval_s),
+     .unit_ns = MI_NS_PER_S, .max = DAYS(365), .fixed = true, .absent = "what the broker's file says",
+     .help = "How often the broker saves it; `0s`: only at its end."},
+    {MI_AT_BROKER, "max_queued_messages", MI_COUNT, IN_CONFIG(broker.max_queued_messages), .max = 1000000000,
+     .fixed = true, .absent = "what the broker's file says",
+     .help =
+         "The broker's own limit of messages that wait for one client; what exceeds it the broker drops."},
+
+    {MI_AT_HISTORY, "page", MI_COUNT, IN_CONFIG(history_page), .fallback = "500", .min = 1, .max = 100000,
+     .help = "Most messages that one request gets; at most half of the broker's `max_queued_messages`."},
+    {MI_AT_HISTORY, "max_scan", MI_SIZE, IN_CONFIG(history_max_scan), .fallback = "256MB", .min = 65536,
+     .max = 1ull << 40,
+     .help = "Most bytes that one request reads from Iggy; then its result is cut, and says so."},
+    {MI_AT_HISTORY, "max_time", MI_TIME, IN_CONFIG(history_max_time_ns), .unit_ns = 1, .fallback = "30s",
+     .min = MS(100), .max = SECONDS(3600), .help = "Longest time that one request may take; then it is cut."},
+    {MI_AT_HISTORY, "max_requests", MI_COUNT, IN_CONFIG(history_max_requests), .fallback = "32", .min = 1,
+     .max = 10000, .help = "Requests for history at a time, of all clients; a further one is refused."},
+    {MI_AT_HISTORY, "rights", MI_CHOICE, IN_CONFIG(history_rights), .choices = "acl|subscribe",
+     .fallback = "acl",
+     .help = "Whose past a client may see: what `broker.acl` lets it read, or (Mosquitto 2.1, with a plugin "
+             "that decides) whatever it may subscribe to below `$iggy/`."},
+
     {MI_AT_LIMITS, "max_requests", MI_COUNT, IN_CONFIG(max_requests), .fallback = "24", .min = 1,
      .max = MI_MAX_REQUESTS,
      .help = "Requests to Iggy at the same time; the server refuses the 33rd of a login."},
@@ -222,6 +276,10 @@ const struct mi_option mi_options[] = {
     {MI_AT_LIMITS, "max_poll_bytes", MI_SIZE, IN_CONFIG(max_poll_bytes), .fallback = "4MB", .min = 65536,
      .max = 256000000,
      .help = "Bytes of one poll answer from Iggy. A single message beyond it is skipped (counted)."},
+    {MI_AT_LIMITS, "watch_requests", MI_COUNT, IN_CONFIG(watch_requests), .fallback = "200", .min = 1,
+     .max = 100000,
+     .help = "Requests a second to find out which streams, topics and partitions have something new; "
+             "reading itself is not counted."},
     {MI_AT_LIMITS, "inbox_messages", MI_COUNT, IN_CONFIG(inbox_messages), .fallback = "10000", .min = 1,
      .max = 1000000, .fixed = true,
      .help = "Messages from Iggy that wait for the broker; polling pauses when that many do. Their bytes are "

@@ -22,6 +22,7 @@ enum mi_place {
     MI_AT_DEAD_LETTER,
     MI_AT_STATUS,
     MI_AT_BROKER,
+    MI_AT_HISTORY,
     MI_AT_LIMITS,
     MI_PLACES
 };
@@ -62,7 +63,7 @@ struct mi_option {
     const char *help;
 };
 
-enum { MI_MAX_OPTIONS = 96, MI_MAX_URLS = 16 };
+enum { MI_MAX_OPTIONS = 192, MI_MAX_URLS = 16 };
 extern const struct mi_option mi_options[];
 extern const size_t mi_option_count; /* at most MI_MAX_OPTIONS */
 

@@ -108,6 +108,8 @@ static void read_member(struct mi_build *b, const struct mi_option *o, const cJS
              (o->kind == MI_COUNT && whole_number(value, &number))) {
         if (mi_option_set_number(o, base, number, &err) < 0)
             mi_refuse(b, where, o->key, "%s", err.text);
+    } else if (o->kind == MI_CHOICE && cJSON_IsBool(value) && strcmp(o->choices, "false|true") == 0) {
+        mi_build_set(b, o, base, where, cJSON_IsTrue(value) ? "true" : "false");
     } else if (o->kind < MI_OBJECT && o->kind != MI_BOOL && o->kind != MI_COUNT && cJSON_IsString(value))
         mi_build_set(b, o, base, where, value->valuestring);
     else

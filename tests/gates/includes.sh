@@ -13,9 +13,11 @@ declare -A may=(
   [config]="base mapping config"
   [out]="base mapping message metrics journal config iggy_client out"
   [in]="base mapping message metrics config iggy_client in"
+  [history]="base mapping message metrics config iggy_client history"
+  [auth]="base metrics config iggy_client auth"
   [status]="base metrics status"
-  [loop]="base metrics journal config iggy_client out in status loop"
-  [broker]="base mapping message metrics journal config in loop broker"
+  [loop]="base metrics journal config iggy_client out in history auth status loop"
+  [broker]="base mapping message metrics journal config in history auth loop broker"
   [tool]="base mapping message metrics journal config iggy_client out tool"
 )
 # Foreign headers and the only folders that may know them.
@@ -26,7 +28,7 @@ declare -A only=(
   [mosquitto]="broker"
   [mqtt_protocol.h]="broker"
   [pcre2.h]="mapping"
-  [pthread.h]="loop broker in metrics journal out"
+  [pthread.h]="loop broker in metrics journal out history auth"
 )
 
 bad=0
