@@ -24,8 +24,36 @@
 #include <mosquitto_plugin.h>
 #endif
 
-/* What the 2.0 headers do not know; numbers of the 2.1 headers. */
-enum { MI_EVT_CLIENT_OFFLINE = 28, MI_ERR_QUOTA_EXCEEDED = -6 };
+/* What the 2.0 headers do not know; numbers and structs of the 2.1 headers. */
+enum {
+    MI_EVT_CONNECT = 11,
+    MI_EVT_SUBSCRIBE = 12,
+    MI_EVT_UNSUBSCRIBE = 13,
+    MI_EVT_CLIENT_OFFLINE = 28,
+    MI_ERR_QUOTA_EXCEEDED = -6,
+    MI_REASON_TAKEN_OVER = 142 /* of DISCONNECT, on 2.1 */
+};
+struct mi_evt_connect {
+    void *future;
+    struct mosquitto *client;
+    void *future2[4];
+};
+struct mi_subscription {
+    char *clientid; /* NULL, whatever the name says */
+    char *topic_filter;
+    mosquitto_property *properties;
+    uint32_t identifier;
+    uint8_t options; /* of the SUBSCRIBE packet: QoS in the lowest two bits */
+    uint8_t padding[3];
+    void *future2[8];
+};
+/* UNSUBSCRIBE has the same shape. */
+struct mi_evt_subscribe {
+    void *future;
+    struct mosquitto *client;
+    struct mi_subscription data;
+    void *future2[8];
+};
 
 /* Where symbols come from; a test gives its own. */
 struct mi_symbols {

@@ -45,6 +45,8 @@ int mi_hook_message(struct mi_hook *h, const struct mosquitto_evt_message *event
 {
     struct publish p = {.hook = h, .event = event};
     mi_metrics_add(h->options.metrics, MI_G_PUBLISH_SEEN, 1);
+    if (h->options.config->history && strncmp(event->topic, "$iggy/", 6) == 0)
+        return MOSQ_ERR_ACL_DENIED; /* answers to requests for history come from us alone */
     if (find_routes(&p) == 0) {
         mi_metrics_add(h->options.metrics, MI_G_UNMATCHED, 1);
         return MOSQ_ERR_SUCCESS;

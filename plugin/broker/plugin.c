@@ -11,7 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "broker/acl_event.h"
 #include "broker/reload.h"
+#include "broker/subscriptions.h"
 #include "broker/tick.h"
 
 #define EXPORTED __attribute__((visibility("default")))
@@ -202,10 +204,24 @@ static int on_reload(int event, void *data, void *userdata)
 /* CLIENT_OFFLINE has the same shape as DISCONNECT. */
 static int on_disconnect(int event, void *data, void *userdata)
 {
-    (void)event;
     const struct mosquitto_evt_disconnect *e = data;
     struct mi_plugin *p = userdata;
     mi_hook_disconnected(p->hook, e->client);
+    mi_subscriptions_disconnect(p, event, e);
+    return MOSQ_ERR_SUCCESS;
+}
+
+/* 2.1 disconnects a client whose SUBSCRIBE is not answered with success. */
+static int on_subscribe(int event, void *data, void *userdata)
+{
+    mi_subscriptions_event(userdata, event, data);
+    return MOSQ_ERR_SUCCESS;
+}
+
+static int on_connect(int event, void *data, void *userdata)
+{
+    (void)event;
+    mi_subscriptions_connect(userdata, data);
     return MOSQ_ERR_SUCCESS;
 }
 
@@ -216,7 +232,8 @@ static const struct {
 } events[] = {
     {MOSQ_EVT_MESSAGE, on_message, false},        {MOSQ_EVT_TICK, on_tick, false},
     {MOSQ_EVT_RELOAD, on_reload, false},          {MOSQ_EVT_DISCONNECT, on_disconnect, false},
-    {MI_EVT_CLIENT_OFFLINE, on_disconnect, true},
+    {MI_EVT_CLIENT_OFFLINE, on_disconnect, true}, {MI_EVT_CONNECT, on_connect, true},
+    {MI_EVT_SUBSCRIBE, on_subscribe, true},       {MI_EVT_UNSUBSCRIBE, on_subscribe, true},
 };
 enum { EVENTS = sizeof events / sizeof events[0] };
 
@@ -232,12 +249,18 @@ static int register_all(struct mi_plugin *p)
             return result;
         }
     }
+    int result = mi_acl_event_register(p);
+    if (result != MOSQ_ERR_SUCCESS) {
+        unregister_all(p);
+        return result;
+    }
     p->watchdog = mi_watchdog_new(FIRST_TICK_MS, late, p);
     return MOSQ_ERR_SUCCESS;
 }
 
 static void unregister_all(struct mi_plugin *p)
 {
+    mi_acl_event_unregister(p);
     for (size_t i = 0; i < EVENTS; i++)
         mosquitto_callback_unregister(p->id, events[i].event, events[i].callback, NULL);
 }

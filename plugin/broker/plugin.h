@@ -30,6 +30,7 @@ struct mi_plugin {
     struct mi_inject *inject;
     struct mi_wakeup *wakeup;
     struct mi_watchdog *watchdog; /* until the first TICK */
+    bool acl_registered;          /* ACL_CHECK */
     bool ticked;
     bool started;                      /* the bridge threads run */
     uint64_t start_again_ns;           /* when to try again to start them */

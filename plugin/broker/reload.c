@@ -1,5 +1,7 @@
 #include "broker/reload.h"
 
+#include "broker/acl_event.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -36,6 +38,7 @@ static void take_over(struct mi_plugin *p, struct mi_config *config)
     mi_bridge_set_config(p->bridge, config);
     mi_config_release(p->config);
     p->config = config;
+    mi_acl_event_register(p);
     mi_bridge_note_reload(p->bridge, NULL);
     mi_log_line(p->log, MI_LOG_NOTICE, "reload: the new configuration is in force (%zu routes)",
                 config->route_count);

@@ -173,6 +173,19 @@ static void a_publish_goes_through_to_the_journal(void)
     end();
 }
 
+static void nobody_but_us_writes_below_iggy(void)
+{
+    start();
+    struct mosquitto client = {"c", NULL, 4};
+    struct mosquitto_evt_message e = {.client = &client, .topic = (char *)"$iggy/first/a", .qos = 1};
+    CU_ASSERT_EQUAL(stubs_fire(MOSQ_EVT_MESSAGE, &e), MOSQ_ERR_SUCCESS);
+    fakes.config.history = true;
+    CU_ASSERT_EQUAL(stubs_fire(MOSQ_EVT_MESSAGE, &e), MOSQ_ERR_ACL_DENIED);
+    e.topic = (char *)"$iggyx/first/a";
+    CU_ASSERT_EQUAL(stubs_fire(MOSQ_EVT_MESSAGE, &e), MOSQ_ERR_SUCCESS);
+    end();
+}
+
 static void a_broker_without_tick_is_told_off(void)
 {
     start();
@@ -198,6 +211,7 @@ static CU_TestInfo tests[] = {
     {"a broken reload keeps the old configuration", a_broken_reload_keeps_the_old_configuration},
     {"the wake-up ends when the inbox is empty", the_wake_up_ends_when_the_inbox_is_empty},
     {"a PUBLISH goes through to the journal", a_publish_goes_through_to_the_journal},
+    {"nobody but us writes below $iggy/", nobody_but_us_writes_below_iggy},
     {"a broker without TICK is told off", a_broker_without_tick_is_told_off},
     CU_TEST_INFO_NULL,
 };
