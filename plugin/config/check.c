@@ -4,11 +4,14 @@
 #include "config/files.h"
 #include "mapping/names.h"
 
+#include <arpa/inet.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
+
+enum { MAX_PEM_BYTES = 1 << 20, MIN_STATUS_TOKEN = 16 };
 
 static void check_name(struct mi_build *b);
 static void check_urls(struct mi_build *b);
@@ -17,6 +20,7 @@ static void check_tls(struct mi_build *b);
 static void check_times(struct mi_build *b);
 static void check_journal(struct mi_build *b);
 static void check_dead_letter(struct mi_build *b);
+static void check_status(struct mi_build *b);
 
 void mi_check(struct mi_build *b)
 {
@@ -30,6 +34,7 @@ void mi_check(struct mi_build *b)
     check_times(b);
     check_journal(b);
     check_dead_letter(b);
+    check_status(b);
     b->config->wake_signal = SIGRTMIN + (int)b->config->wake_signal_offset;
     mi_check_routes(b);
 }
@@ -82,14 +87,14 @@ static void check_urls(struct mi_build *b)
     b->config->urls = (const char *const *)urls;
 }
 
-static const char *read_secret(struct mi_build *b, const char *key, const char *path)
+static const char *read_secret(struct mi_build *b, const char *where, const char *key, const char *path)
 {
     struct mi_error err;
     struct mi_buf secret;
     const char *kept = NULL;
     mi_buf_init(&secret, MI_MAX_SECRET_BYTES + 8192);
     if (mi_file_read_secret(path, &secret, &err) < 0)
-        mi_refuse(b, "iggy", key, "%s", err.text);
+        mi_refuse(b, where, key, "%s", err.text);
     else
         kept = mi_build_text(b, (const char *)secret.data, secret.len);
     if (secret.data)
@@ -111,9 +116,9 @@ static void check_login(struct mi_build *b)
     else if (c->password_file && !c->username)
         mi_refuse(b, "iggy", "password_file", "has no user: give username as well");
     if (c->password_file)
-        c->password = read_secret(b, "password_file", c->password_file);
+        c->password = read_secret(b, "iggy", "password_file", c->password_file);
     if (c->token_file)
-        c->token = read_secret(b, "token_file", c->token_file);
+        c->token = read_secret(b, "iggy", "token_file", c->token_file);
 }
 
 static void check_pem(struct mi_build *b, const char *key, const char *path, bool private_key)
@@ -195,4 +200,90 @@ static void check_dead_letter(struct mi_build *b)
                   "stands alone: give both stream and topic, or neither for a file beside the journal");
     check_iggy_name(b, "stream", c->dead_letter_stream);
     check_iggy_name(b, "topic", c->dead_letter_topic);
+}
+
+/* ---- the status listener ---- */
+
+static bool is_loopback(const char *host)
+{
+    struct in_addr four;
+    struct in6_addr six;
+    if (inet_pton(AF_INET, host, &four) == 1)
+        return ntohl(four.s_addr) >> 24 == 127;
+    return inet_pton(AF_INET6, host, &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
+}
+
+static const char *read_pem(struct mi_build *b, const char *key, const char *path)
+{
+    struct mi_error err;
+    struct mi_buf text;
+    const char *kept = NULL;
+    mi_buf_init(&text, MAX_PEM_BYTES + 8192);
+    if (mi_file_read(path, MAX_PEM_BYTES, &text, &err) < 0)
+        mi_refuse(b, "status", key, "%s", err.text);
+    else
+        kept = mi_build_text(b, (const char *)text.data, text.len);
+    mi_buf_fini(&text);
+    return kept;
+}
+
+/* A token is compared with a header's value: what no header can carry would never match. */
+static void check_status_token(struct mi_build *b)
+{
+    struct mi_config *c = b->config;
+    if (!c->status_token_file ||
+        !(c->status_token = read_secret(b, "status", "token_file", c->status_token_file)))
+        return;
+    size_t len = strlen(c->status_token);
+    for (size_t i = 0; i < len; i++)
+        if (c->status_token[i] <= ' ' || c->status_token[i] > '~') {
+            mi_refuse(b, "status", "token_file",
+                      "%s holds something else than one line of visible ASCII characters: write the token, "
+                      "such as 'openssl rand -hex 32' makes one, and nothing else into it",
+                      c->status_token_file);
+            return;
+        }
+    if (len < MIN_STATUS_TOKEN)
+        mi_refuse(
+            b, "status", "token_file",
+            "the token is %zu characters long, which can be guessed: use at least %d, such as 'openssl rand "
+            "-hex 32' makes them",
+            len, MIN_STATUS_TOKEN);
+}
+
+static void check_status_tls(struct mi_build *b)
+{
+    struct mi_config *c = b->config;
+    if (c->status_cert_file && !c->status_key_file)
+        mi_refuse(b, "status", "cert_file", "has no key: name its file in key_file");
+    if (c->status_key_file && !c->status_cert_file)
+        mi_refuse(b, "status", "key_file", "has no certificate: name its file in cert_file");
+    if (c->status_client_ca_file && !c->status_cert_file)
+        mi_refuse(b, "status", "client_ca_file",
+                  "client certificates need https: give cert_file and key_file as well");
+    if (c->status_cert_file)
+        c->status_cert = read_pem(b, "cert_file", c->status_cert_file);
+    if (c->status_key_file)
+        c->status_key = read_secret(b, "status", "key_file", c->status_key_file);
+    if (c->status_client_ca_file)
+        c->status_client_ca = read_pem(b, "client_ca_file", c->status_client_ca_file);
+}
+
+static void check_status(struct mi_build *b)
+{
+    struct mi_config *c = b->config;
+    check_status_token(b);
+    check_status_tls(b);
+    if (!c->status_address || is_loopback(c->status_address))
+        return;
+    if (!c->status_token_file && !c->status_client_ca_file)
+        mi_refuse(
+            b, "status", "listen",
+            "\"%s\" is not a loopback address, and nobody would be asked who he is: give token_file, or "
+            "cert_file, key_file and client_ca_file, or listen on 127.0.0.1",
+            c->status_address);
+    else if (!c->status_cert_file)
+        mi_warn(b, "status", "listen",
+                "the token travels in the clear to \"%s\": give cert_file and key_file as well",
+                c->status_address);
 }

@@ -50,16 +50,22 @@ struct mi_config *mi_config_hold(struct mi_config *c)
     return c;
 }
 
+static void wipe(const char *secret)
+{
+    if (secret)
+        explicit_bzero((char *)secret, strlen(secret));
+}
+
 void mi_config_release(struct mi_config *c)
 {
     struct box *box = (struct box *)c;
     if (!c || atomic_fetch_sub_explicit(&box->holders, 1, memory_order_acq_rel) != 1)
         return;
     mi_map_free(c->map);
-    if (c->password)
-        explicit_bzero((char *)c->password, strlen(c->password));
-    if (c->token)
-        explicit_bzero((char *)c->token, strlen(c->token));
+    wipe(c->password);
+    wipe(c->token);
+    wipe(c->status_token);
+    wipe(c->status_key);
     for (struct chunk *chunk = box->chunks, *next; chunk; chunk = next) {
         next = chunk->next;
         free(chunk);

@@ -107,6 +107,8 @@ struct mi_config {
     /* status */
     const char *status_address; /* NULL: off */
     uint16_t status_port;
+    const char *status_token_file, *status_cert_file, *status_key_file, *status_client_ca_file;
+    const char *status_token, *status_cert, *status_key, *status_client_ca; /* their content, or NULL */
     int wake_signal; /* real-time signal number: SIGRTMIN + wake_signal_offset */
     uint32_t wake_signal_offset;
     /* routes */

@@ -206,9 +206,22 @@ const struct mi_option mi_options[] = {
              "route; nothing is dropped."},
 
     {MI_AT_STATUS, "listen", MI_ADDRESS, IN_CONFIG(status_address), .fixed = true, .absent = "off",
-     .help = "`HOST:PORT` of the listener for `/metrics`, `/health`, `/ready` and `/status.json`, on a "
-             "loopback address (`127.0.0.1:9465`, `[::1]:9465`). Port 0 takes any free one. A port that is "
-             "taken is a warning."},
+     .help = "`HOST:PORT` (an IP address) of the listener for `/metrics`, `/health`, `/ready` and "
+             "`/status.json`: `127.0.0.1:9465`, `[::1]:9465`. Another address than loopback needs "
+             "`token_file` or `client_ca_file`. Port 0 takes any free one. A port that is taken is a "
+             "warning."},
+    {MI_AT_STATUS, "token_file", MI_PATH, IN_CONFIG(status_token_file),
+     .help = "File with a token of at least 16 characters that a caller must send as `Authorization: Bearer "
+             "TOKEN`; `/health` and `/ready` answer without it, with their status only. Permissions as "
+             "`iggy.password_file`; read again at every reload."},
+    {MI_AT_STATUS, "cert_file", MI_PATH, IN_CONFIG(status_cert_file),
+     .help = "PEM certificate (with its chain) of the listener, which then speaks https; goes with "
+             "`key_file`. Read again at every reload."},
+    {MI_AT_STATUS, "key_file", MI_PATH, IN_CONFIG(status_key_file),
+     .help = "PEM key of `cert_file`, without a pass phrase; permissions as `iggy.password_file`."},
+    {MI_AT_STATUS, "client_ca_file", MI_PATH, IN_CONFIG(status_client_ca_file),
+     .help = "PEM file of CAs: a caller must show a client certificate that one of them signed. With "
+             "`token_file` both are asked for. Needs `cert_file`."},
 
     {MI_AT_BROKER, "wake_signal", MI_COUNT, IN_CONFIG(wake_signal_offset), .fallback = "5", .min = 1,
      .max = 29, .fixed = true,

@@ -174,6 +174,14 @@ static void refresh_metrics(void *context)
     mi_out_refresh_metrics(b->out);
 }
 
+static struct mi_listener_access listener_access(const struct mi_config *c)
+{
+    return (struct mi_listener_access){.token = c->status_token,
+                                       .cert = c->status_cert,
+                                       .key = c->status_key,
+                                       .client_ca = c->status_client_ca};
+}
+
 static void make_listener(struct mi_bridge *b)
 {
     if (!b->config->status_address)
@@ -181,6 +189,7 @@ static void make_listener(struct mi_bridge *b)
     struct mi_listener_options options = {
         .address = b->config->status_address,
         .port = b->config->status_port,
+        .access = listener_access(b->config),
         .metrics = b->options.metrics,
         .log = b->options.log,
         .refresh = refresh_metrics,
@@ -359,6 +368,17 @@ void mi_bridge_tick(struct mi_bridge *b)
 
 /* ---- bridge thread ---- */
 
+/* Its token and certificates are what a reload changes. */
+static void renew_listener(struct mi_bridge *b, const struct mi_config *config)
+{
+    struct mi_listener_access access = listener_access(config);
+    struct mi_error err;
+    if (!b->listener)
+        return;
+    if (mi_listener_renew(b->listener, &access, &err) != 0)
+        mi_log_line(b->options.log, MI_LOG_ERROR, "status: %s; the listener keeps what it had", err.text);
+}
+
 static void take_config(struct mi_bridge *b)
 {
     pthread_mutex_lock(&b->lock);
@@ -371,6 +391,7 @@ static void take_config(struct mi_bridge *b)
     iggy_client_reset(b->client);
     mi_out_set_config(b->out, config);
     mi_in_set_config(b->in, config);
+    renew_listener(b, config);
     mi_config_release(b->config);
     b->config = config;
 }

@@ -48,6 +48,19 @@ void mi_answer_make(const struct mi_listener_options *options, const char *path,
     replace(answer, 404, "not found; there are /metrics, /health, /ready and /status.json\n");
 }
 
+bool mi_answer_is_probe(const char *path)
+{
+    return strcmp(path, "/health") == 0 || strcmp(path, "/ready") == 0;
+}
+
+void mi_answer_make_bare(const struct mi_listener_options *options, const char *path,
+                         struct mi_answer *answer)
+{
+    mi_answer_make(options, path, answer);
+    if (answer->status == 503)
+        replace(answer, 503, "not ready\n");
+}
+
 static unsigned metrics(const struct mi_listener_options *options, struct mi_buf *body)
 {
     refresh(options);

@@ -19,4 +19,9 @@ struct mi_answer {
  * cached. */
 void mi_answer_make(const struct mi_listener_options *options, const char *path, struct mi_answer *answer);
 
+/* What somebody gets for a probe's path who may not see the pages: status and one word. */
+bool mi_answer_is_probe(const char *path);
+void mi_answer_make_bare(const struct mi_listener_options *options, const char *path,
+                         struct mi_answer *answer);
+
 #endif

@@ -25,6 +25,7 @@ declare -A only=(
   [curl/]="iggy_client"
   [cjson/]="config tool"
   [microhttpd.h]="status"
+  [gnutls/]="status"
   [mosquitto]="broker"
   [mqtt_protocol.h]="broker"
   [pcre2.h]="mapping"

@@ -240,6 +240,54 @@ static void a_reload_says_what_it_cannot_change(void)
     mi_config_release(b);
 }
 
+static struct mi_config *load_status(const char *members)
+{
+    char text[1000];
+    snprintf(text, sizeof text, "\"status\": { %s }", members);
+    return load_with(text, &found);
+}
+
+static void other_addresses_than_loopback_need_access_rules(void)
+{
+    mi_write_file(path_of("token"), "0123456789abcdef\n");
+    mi_write_file(path_of("short"), "0123456789abcde\n");
+    mi_write_file(path_of("spaces"), "0123456789 abcdef\n");
+    mi_write_file(path_of("pem"), "x");
+    mi_write_file(path_of("open_token"), "0123456789abcdef");
+    static const char *const secret[] = {"token", "short", "spaces", "pem"};
+    for (size_t i = 0; i < sizeof secret / sizeof *secret; i++)
+        chmod(path_of(secret[i]), 0600);
+    chmod(path_of("open_token"), 0644);
+#define ANY "\"listen\": \"0.0.0.0:9465\""
+    static const char *const bad[][3] = {
+        {ANY, "status.listen", "nobody would be asked"},
+        {ANY ", \"cert_file\": \"pem\", \"key_file\": \"pem\"", "status.listen", "nobody would be asked"},
+        {ANY ", \"token_file\": \"gone\"", "status.token_file", "No such file"},
+        {ANY ", \"token_file\": \"open_token\"", "status.token_file", "mode 0644"},
+        {ANY ", \"token_file\": \"short\"", "status.token_file", "15 characters"},
+        {ANY ", \"token_file\": \"spaces\"", "status.token_file", "visible ASCII"},
+        {ANY ", \"client_ca_file\": \"pem\"", "status.client_ca_file", "need https"},
+        {"\"cert_file\": \"pem\"", "status.cert_file", "has no key"},
+        {"\"key_file\": \"pem\"", "status.key_file", "has no certificate"},
+        {"\"cert_file\": \"pem\", \"key_file\": \"open_token\"", "status.key_file", "mode 0644"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        CU_ASSERT_TRUE(refuses(load_status(bad[i][0]), bad[i][1], bad[i][2]));
+    struct mi_config *c = load_status(ANY ", \"token_file\": \"token\"");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+    CU_ASSERT_STRING_EQUAL(c->status_token, "0123456789abcdef");
+    CU_ASSERT_TRUE(has(&found, false, "status.listen", "in the clear"));
+    mi_config_release(c);
+    c = load_status(ANY ", \"cert_file\": \"pem\", \"key_file\": \"pem\", \"client_ca_file\": \"pem\"");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+    CU_ASSERT_STRING_EQUAL(c->status_client_ca, "x");
+    CU_ASSERT_EQUAL(found.count, 0);
+    mi_config_release(c);
+    c = load_status("\"listen\": \"127.8.8.8:1\"");
+    CU_ASSERT_PTR_NOT_NULL(c);
+    mi_config_release(c);
+}
+
 static CU_TestInfo tests[] = {
     {"one kind of login is needed", one_kind_of_login_is_needed},
     {"a password open to all is refused", a_password_open_to_all_is_refused},
@@ -253,6 +301,7 @@ static CU_TestInfo tests[] = {
     {"many findings end with a count", many_findings_end_with_a_count},
     {"the last holder frees", the_last_holder_frees},
     {"a reload says what it cannot change", a_reload_says_what_it_cannot_change},
+    {"other addresses than loopback need access rules", other_addresses_than_loopback_need_access_rules},
     CU_TEST_INFO_NULL,
 };
 MI_SUITE_MAIN("config checks", tests)

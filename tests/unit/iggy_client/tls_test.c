@@ -1,7 +1,7 @@
 /* tls: what a client believes of a server behind TLS, what it shows, and what it says when that fails. */
 #include "calls.h"
 #include "stub.h"
-#include "tls_front.h"
+#include "support/tls_front.h"
 
 #include "support/suite.h"
 

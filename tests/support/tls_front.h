@@ -1,7 +1,7 @@
 /*
- * tls_front: TLS in front of the stub, with certificates made on the spot. It ends TLS and hands the bytes on
- * to a plain port, so that the stub's rules serve https too. What does not pass the handshake never reaches
- * the stub.
+ * tls_front: TLS in front of a plain server, with certificates made on the spot. It ends TLS and hands the
+ * bytes on to a plain port, so that a stub or the devserver serves https too. What does not pass the
+ * handshake never reaches it.
  */
 #ifndef MI_TLS_FRONT_H
 #define MI_TLS_FRONT_H

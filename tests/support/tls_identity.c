@@ -1,12 +1,12 @@
 /* tls_identity: certificates for tls_front, on P-256. */
-#include "tls_front.h"
+#include "support/tls_front.h"
 
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tls_identity.h"
+#include "support/tls_identity.h"
 
 static void extend(struct identity *identity, const struct identity *issuer, int nid, const char *value)
 {

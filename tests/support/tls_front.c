@@ -1,4 +1,4 @@
-#include "tls_front.h"
+#include "support/tls_front.h"
 
 #include <arpa/inet.h>
 #include <openssl/ssl.h>
@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tls_identity.h"
+#include "support/tls_identity.h"
 
 #define MAX_CONNECTIONS 64
 
