@@ -372,6 +372,23 @@ IGGY_API iggy_request iggy_create_user(struct iggy_client *client, const char *u
                                        bool active, struct iggy_span permissions, iggy_done done, void *arg);
 IGGY_API iggy_request iggy_delete_user(struct iggy_client *client, struct iggy_span name, iggy_done done,
                                        void *arg);
+/* What the server says of somebody else's credentials. */
+enum iggy_verdict {
+    IGGY_VERDICT_UNKNOWN, /* it could not be asked, or did not say: never to be taken for a refusal */
+    IGGY_VERDICT_REFUSED, /* no such user or token, not with this password, disabled */
+    IGGY_VERDICT_GOOD
+};
+/* user is the record of whoever logged in, all zero unless the verdict is IGGY_VERDICT_GOOD. */
+typedef void (*iggy_verdict_fn)(void *arg, const struct iggy_result *result, enum iggy_verdict verdict,
+                                const struct iggy_user *user);
+/* Checks a login by logging in, and reads the user's own record (no right is needed for that). The client's
+ * own session is neither used nor changed. A login costs the server about 15 ms of the thread that serves
+ * all of its HTTP. The copies of the secrets are wiped after use. */
+IGGY_API iggy_request iggy_check_password(struct iggy_client *client, struct iggy_span username,
+                                          struct iggy_span password, iggy_verdict_fn done, void *arg);
+/* The same for a personal access token; user says whose it is. */
+IGGY_API iggy_request iggy_check_token(struct iggy_client *client, struct iggy_span token,
+                                       iggy_verdict_fn done, void *arg);
 typedef void (*iggy_token_fn)(void *arg, const struct iggy_result *result, const char *token);
 /* expiry_us: 0 never. The raw token is shown this once. */
 IGGY_API iggy_request iggy_create_token(struct iggy_client *client, const char *name, uint64_t expiry_us,

@@ -72,11 +72,20 @@ static void free_request(struct request *r)
 {
     unlink_request(r);
     mi_buf_fini(&r->path);
+    request_wipe_body(r);
+    if (r->bearer)
+        explicit_bzero(r->bearer, strlen(r->bearer));
+    free(r->bearer);
+    free(r->extra);
+    free(r);
+}
+
+void request_wipe_body(struct request *r)
+{
     if (r->own_body.data)
         explicit_bzero(r->own_body.data, r->own_body.cap); /* it may hold a password */
     mi_buf_fini(&r->own_body);
-    free(r->extra);
-    free(r);
+    r->body = (struct mi_span){0};
 }
 
 void requests_drop(struct iggy_client *client, struct request_list *list)
@@ -200,7 +209,7 @@ static void start(struct request *r)
         .method = r->method,
         .path = (const char *)r->path.data,
         .body = r->body,
-        .bearer = r->open ? NULL : session_bearer(c->session),
+        .bearer = r->open ? r->bearer : session_bearer(c->session),
         .max_answer = r->max_answer,
         .write = r->write,
         .guarded = r->guarded,

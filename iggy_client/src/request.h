@@ -38,6 +38,7 @@ struct request {
     struct mi_span body; /* own_body, or the caller's */
     bool write;          /* changes something on the server */
     bool open;           /* needs no session */
+    char *bearer;        /* with open: a token of its own, wiped with the request; NULL: none */
     bool guarded;        /* held back once iggy_client_signs is another than signs */
     uint64_t signs;
     size_t max_answer;
@@ -70,6 +71,8 @@ iggy_request request_submit(struct request *r);
 
 /* From within end: sends it again with what is described now. */
 void request_again(struct request *r);
+/* From within end, before request_again: the body was a secret, and what follows has none. */
+void request_wipe_body(struct request *r);
 /* From within end: an answer that cannot be read. */
 void request_garbled(struct request *r);
 /* The end of a request that has nothing but a result; a body, if any, must be JSON. */

@@ -1,5 +1,6 @@
 #include "session.h"
 
+#include "identity.h"
 #include "json_reader.h"
 #include "names.h"
 #include "result.h"
@@ -248,31 +249,15 @@ void session_pause(struct session *s, const struct iggy_result *why)
 /* ---- asking
  * ------------------------------------------------------------------------------------------------------ */
 
-static void write_login(struct session *s)
-{
-    mi_buf_add_text(&s->body, "{\"username\":");
-    names_add_json(&s->body, names_span(s->username));
-    mi_buf_add_text(&s->body, ",\"password\":");
-    names_add_json(&s->body, names_span(s->password));
-    mi_buf_add_text(&s->body, "}");
-}
-
-static void write_token(struct session *s)
-{
-    mi_buf_add_text(&s->body, "{\"token\":");
-    names_add_json(&s->body, names_span(s->token));
-    mi_buf_add_text(&s->body, "}");
-}
-
 static const char *path_of(enum step step)
 {
     switch (step) {
     case STEP_LOGIN:
-        return "/users/login";
+        return IDENTITY_LOGIN_PATH;
     case STEP_ME:
         return "/users/me";
     case STEP_TOKEN_LOGIN:
-        return "/personal-access-tokens/login";
+        return IDENTITY_TOKEN_PATH;
     case STEP_OLD_ROUTE:
         return "/streams/0/topics/0/partitions/0";
     case STEP_NONE:
@@ -286,9 +271,9 @@ static bool ask(struct session *s, enum step step)
     bool login = step == STEP_LOGIN || step == STEP_TOKEN_LOGIN;
     mi_buf_reset(&s->body);
     if (step == STEP_LOGIN)
-        write_login(s);
+        identity_write_login(&s->body, names_span(s->username), names_span(s->password));
     if (step == STEP_TOKEN_LOGIN)
-        write_token(s);
+        identity_write_token(&s->body, names_span(s->token));
     if (s->body.failed)
         return false;
     struct exchange_request request = {
@@ -333,36 +318,6 @@ static void answered(void *arg, struct answer *answer)
     }
 }
 
-static void read_access_token(struct json *j, struct mi_span *token, uint64_t *expiry_s)
-{
-    struct mi_span key;
-    for (bool more = json_object(j); more && json_member(j, &key);) {
-        if (json_key_is(key, "token"))
-            json_string(j, token);
-        else if (json_key_is(key, "expiry"))
-            json_u64(j, expiry_s);
-        else
-            json_skip(j);
-    }
-}
-
-/* {"user_id":0,"access_token":{"token":"...","expiry":1785513600}} */
-static bool read_login(struct answer *answer, struct mi_span *token, uint64_t *expiry_s, uint32_t *user)
-{
-    struct json j = json_start(answer->body, answer->len);
-    struct mi_span key;
-    for (bool more = json_object(&j); more && json_member(&j, &key);) {
-        if (json_key_is(key, "user_id"))
-            json_u32(&j, user);
-        else if (!json_key_is(key, "access_token") || json_peek(&j) != JSON_OBJECT)
-            json_skip(&j);
-        else
-            read_access_token(&j, token, expiry_s);
-    }
-    return json_end(&j) && token->len > 0 && memchr(token->data, '\n', token->len) == NULL &&
-           memchr(token->data, '\r', token->len) == NULL;
-}
-
 /* The token's end on our monotonic clock. The server's wall clock and ours may disagree. */
 static bool keep_token(struct session *s, struct mi_span token, uint64_t expiry_s)
 {
@@ -379,15 +334,15 @@ static bool keep_token(struct session *s, struct mi_span token, uint64_t expiry_
 
 static void login_answered(struct session *s, struct answer *answer, struct iggy_result *result)
 {
-    struct mi_span token = {0};
-    uint64_t expiry_s = 0;
-    if (result->kind == IGGY_OK && !read_login(answer, &token, &expiry_s, &s->user))
+    struct identity identity = {0};
+    if (result->kind == IGGY_OK && !identity_read(answer, &identity))
         result_garbled(result, false);
     if (result->kind != IGGY_OK) {
         fail(s, result);
         return;
     }
-    bool ok = keep_token(s, token, expiry_s);
+    s->user = identity.user;
+    bool ok = keep_token(s, identity.token, identity.expiry_s);
     if (ok && s->probed)
         settle(s);
     else if (!ok || !ask(s, s->step == STEP_TOKEN_LOGIN ? STEP_OLD_ROUTE : STEP_ME))

@@ -2,6 +2,7 @@
 #include "json_reader.h"
 #include "names.h"
 #include "request.h"
+#include "users.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -71,7 +72,7 @@ iggy_request iggy_get_stats(struct iggy_client *client, iggy_stats_fn done, void
  * -------------------------------------------------------------------------------------------------------------
  */
 
-static bool read_user(struct answer *answer, struct iggy_user *user)
+bool users_read(struct answer *answer, struct iggy_user *user)
 {
     struct json j = json_start(answer->body, answer->len);
     struct mi_span key, text;
@@ -101,7 +102,7 @@ static bool read_user(struct answer *answer, struct iggy_user *user)
 static bool end_user(struct request *r, struct answer *answer)
 {
     struct iggy_user user = {0}, none = {.permissions = {(const uint8_t *)"null", 4}};
-    if (answer && !read_user(answer, &user))
+    if (answer && !users_read(answer, &user))
         request_garbled(r);
     ((iggy_user_fn)r->done)(r->arg, &r->result, r->result.kind == IGGY_OK ? &user : &none);
     return true;

@@ -122,6 +122,14 @@ void on_user(void *arg, const struct iggy_result *result, const struct iggy_user
     keep_text(call->permissions, sizeof call->permissions, user->permissions);
 }
 
+void on_verdict(void *arg, const struct iggy_result *result, enum iggy_verdict verdict,
+                const struct iggy_user *user)
+{
+    struct call *call = arg;
+    on_user(arg, result, user);
+    call->verdict = verdict;
+}
+
 void on_stats(void *arg, const struct iggy_result *result, const struct iggy_stats *stats)
 {
     struct call *call = note(arg, result);

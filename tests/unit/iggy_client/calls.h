@@ -26,6 +26,7 @@ struct call {
     struct iggy_offset offset;
     struct iggy_user user;
     struct iggy_stats stats;
+    enum iggy_verdict verdict;
     char text[CALL_TEXT]; /* a name, token or version */
     char permissions[2048];
 };
@@ -45,6 +46,8 @@ void on_stream(void *arg, const struct iggy_result *result, const struct iggy_st
 void on_streams(void *arg, const struct iggy_result *result, const struct iggy_stream *streams, size_t count);
 void on_offset(void *arg, const struct iggy_result *result, const struct iggy_offset *offset);
 void on_user(void *arg, const struct iggy_result *result, const struct iggy_user *user);
+void on_verdict(void *arg, const struct iggy_result *result, enum iggy_verdict verdict,
+                const struct iggy_user *user);
 void on_stats(void *arg, const struct iggy_result *result, const struct iggy_stats *stats);
 void on_token(void *arg, const struct iggy_result *result, const char *token);
 

@@ -482,6 +482,42 @@ static void keys_choose_partitions(struct server *server)
     iggy_client_free(client);
 }
 
+static void logins_are_checked(struct server *server)
+{
+    struct iggy_client *client = connect_as(server, "iggy", "iggy", NULL);
+    struct call call = {0};
+    char token[CALL_TEXT];
+    CALL(&call, iggy_create_user(client, "checked", "secret", true, s(""), on_done, &call));
+    ASSERT_OK(&call);
+    CALL(&call, iggy_check_password(client, s("checked"), s("secret"), on_verdict, &call));
+    CU_ASSERT_EQUAL(call.verdict, IGGY_VERDICT_GOOD);
+    CU_ASSERT_STRING_EQUAL(call.text, "checked");
+    CU_ASSERT_STRING_EQUAL(call.permissions, "null");
+    CU_ASSERT_TRUE(call.user.created_at > 0);
+    CALL(&call, iggy_check_password(client, s("checked"), s("wrong"), on_verdict, &call));
+    CU_ASSERT_EQUAL(call.verdict, IGGY_VERDICT_REFUSED);
+    CALL(&call, iggy_check_password(client, s("nobody"), s("secret"), on_verdict, &call));
+    CU_ASSERT_EQUAL(call.verdict, IGGY_VERDICT_REFUSED);
+    CALL(&call, iggy_create_token(client, "checked", 0, on_token, &call));
+    ASSERT_OK(&call);
+    snprintf(token, sizeof token, "%s", call.text);
+    CALL(&call, iggy_check_token(client, s(token), on_verdict, &call));
+    CU_ASSERT_EQUAL(call.verdict, IGGY_VERDICT_GOOD);
+    CU_ASSERT_STRING_EQUAL(call.text, "iggy");
+    CALL(&call, iggy_check_token(client, s("nonsense"), on_verdict, &call));
+    CU_ASSERT_EQUAL(call.verdict, IGGY_VERDICT_REFUSED);
+    CALL(&call, iggy_delete_token(client, "checked", on_done, &call));
+    CALL(&call, iggy_check_token(client, s(token), on_verdict, &call));
+    CU_ASSERT_EQUAL(call.verdict, IGGY_VERDICT_REFUSED);
+    CALL(&call, iggy_delete_user(client, s("checked"), on_done, &call));
+    CALL(&call, iggy_check_password(client, s("checked"), s("secret"), on_verdict, &call));
+    CU_ASSERT_EQUAL(call.verdict, IGGY_VERDICT_REFUSED);
+    CALL(&call, iggy_get_me(client, on_user, &call));
+    CU_ASSERT_STRING_EQUAL(call.text, "iggy");
+    call_clear(&call);
+    iggy_client_free(client);
+}
+
 #define ON_BOTH(test)           \
     static void test##_09(void) \
     {                           \
@@ -508,14 +544,23 @@ ON_BOTH(token_works)
 ON_BOTH(offsets_are_kept)
 ON_BOTH(errors_are_told_apart)
 ON_BOTH(users_and_partitions)
+ON_BOTH(logins_are_checked)
 ON_BOTH(keys_choose_partitions)
 ON_BOTH(durable_topic_survives_a_kill)
 
-static CU_TestInfo tests[] = {
-    ROWS(version_is_found),       ROWS(messages_come_back_exact),      ROWS(undecodable_block_comes_back),
-    ROWS(every_name_can_be_used), ROWS(numbers_are_refused_locally),   ROWS(token_works),
-    ROWS(offsets_are_kept),       ROWS(errors_are_told_apart),         ROWS(users_and_partitions),
-    ROWS(keys_choose_partitions), ROWS(durable_topic_survives_a_kill), CU_TEST_INFO_NULL};
+static CU_TestInfo tests[] = {ROWS(version_is_found),
+                              ROWS(messages_come_back_exact),
+                              ROWS(undecodable_block_comes_back),
+                              ROWS(every_name_can_be_used),
+                              ROWS(numbers_are_refused_locally),
+                              ROWS(token_works),
+                              ROWS(offsets_are_kept),
+                              ROWS(errors_are_told_apart),
+                              ROWS(users_and_partitions),
+                              ROWS(keys_choose_partitions),
+                              ROWS(durable_topic_survives_a_kill),
+                              ROWS(logins_are_checked),
+                              CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv)
 {
