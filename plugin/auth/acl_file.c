@@ -303,8 +303,8 @@ bool mi_acl_file_allows(const struct mi_acl_file *f, const struct mi_acl_client 
 {
     if (denied_before(topic, access))
         return false;
-    const struct user *user = client->username.data ? find_user(f, client->username, NULL) : NULL;
-    const struct lines *own = client->username.data ? user ? &user->lines : NULL : &f->anonymous;
+    const struct user *user = client->username.len ? find_user(f, client->username, NULL) : NULL;
+    const struct lines *own = client->username.len ? user ? &user->lines : NULL : &f->anonymous;
     int own_verdict = own ? verdict(f, own, false, client, topic, access) : -1;
     if (own_verdict >= 0)
         return own_verdict > 0;
@@ -326,7 +326,7 @@ static int verdict(const struct mi_acl_file *f, const struct lines *lines, bool 
         for (const struct line *line = lists[i]; line; line = line->next) {
             if (i == 1 && !(line->access & access))
                 continue;
-            if (patterns && line->names_user && !client->username.data)
+            if (patterns && line->names_user && client->username.len == 0)
                 continue;
             if (mi_acl_matches(line->filter, names, client, topic))
                 return i;

@@ -16,8 +16,7 @@
  *   - a pattern with %u anywhere is not for clients without a user name.
  * What 2.1 does otherwise than 2.0:
  *   - %c and %u stand for a whole level only; "a%c" is the text "a%c" (2.0 replaces them anywhere);
- *   - a name or id with "/" in it therefore matches no %u or %c, and an empty name none (2.0: it is as if it
- *     stood there);
+ *   - a name or id with "/" in it therefore matches no %u or %c (2.0: it is as if it stood there);
  *   - "%u/x" never matches a topic that begins with $, though the name begins with $ (2.0: it does);
  *   - a file that is a symbolic link is refused unless MOSQUITTO_UNSAFE_ALLOW_SYMLINKS is set.
  * What is refused here and not by the broker: a file with a NUL byte (each version reads on differently
@@ -46,7 +45,7 @@ struct mi_acl_file *mi_acl_file_parse(struct mi_span text, enum mi_acl_rules rul
 void mi_acl_file_free(struct mi_acl_file *f);
 
 struct mi_acl_client {
-    struct mi_span username; /* data NULL: none; an empty one is a name */
+    struct mi_span username; /* empty: none; the broker takes an empty user name for none, too */
     struct mi_span client_id;
 };
 enum mi_acl_access { MI_ACL_READ = 1, MI_ACL_WRITE = 2 };

@@ -50,7 +50,7 @@ static void lines_give_rights_to_whom_they_name(void)
                        "user ann\ntopic read later\n";
     check(text, NULL, "c", "pub/x", "r");
     check(text, "ann", "c", "pub/x", "");
-    check(text, "", "c", "pub/x", "");
+    check(text, "", "c", "pub/x", "r");
     check(text, "ann", "c", "a/b", "rw");
     check(text, "ann", "c", "a/b/c", "");
     check(text, "ann", "c", "w", "w");
@@ -126,7 +126,7 @@ static void versions_part_at_patterns(void)
     } rows[] = {
         {"pattern a%c/x\n", "u", "c", "ac/x", "rw", ""}, {"pattern a%c/x\n", "u", "c", "a%c/x", "", "rw"},
         {"pattern %c%u\n", "u", "c", "cu", "rw", ""},    {"pattern %c/x\n", "u", "a/b", "a/b/x", "rw", ""},
-        {"pattern %u/x\n", "", "c", "/x", "rw", ""},     {"pattern %u/x\n", "$u", "c", "$u/x", "rw", ""},
+        {"pattern %u/x\n", "", "c", "/x", "", ""},       {"pattern %u/x\n", "$u", "c", "$u/x", "rw", ""},
         {"pattern a%u\n", NULL, "c", "a%u", "", ""},     {"pattern %c/+/#\n", "u", "c", "c/", "rw", "rw"},
         {"pattern +/%c\n", "u", "c", "x/c", "rw", "rw"}, {"pattern %%c\n", "u", "c", "%c", "rw", ""},
         {"pattern %%c\n", "u", "c", "%%c", "", "rw"},

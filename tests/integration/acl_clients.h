@@ -1,0 +1,33 @@
+/*
+ * acl_clients: MQTT 5 clients that find out what a broker lets them do, many topics in one exchange: the
+ * answer to a QoS 1 PUBLISH is the verdict for WRITE, what arrives before the answer to a PINGREQ that for
+ * READ.
+ */
+#ifndef ACL_CLIENTS_H
+#define ACL_CLIENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ACL_TOPICS = 24 };
+
+struct acl_client {
+    int fd;
+    const char *username; /* NULL: none */
+    const char *client_id;
+    size_t len, at; /* what of in is there, what of it is read */
+    uint8_t in[65536];
+};
+
+bool acl_client_connect(struct acl_client *c, uint16_t port, const char *username, const char *client_id);
+void acl_client_close(struct acl_client *c);
+
+/* Publishes to each topic, the topic's number as payload; allowed[i]: the broker took it. */
+bool acl_client_write(struct acl_client *c, char *const *topics, size_t count, bool *allowed);
+/* Subscribes to the filters or takes that back; waits for the answer. */
+bool acl_client_subscribe(struct acl_client *c, const char *const *filters, size_t count, bool on);
+/* Which numbers have been delivered by now: seen[i]. */
+bool acl_client_read(struct acl_client *c, bool *seen, size_t count);
+
+#endif
