@@ -12,6 +12,7 @@ void mi_compat_init(struct mi_compat *c, const struct mi_symbols *symbols)
     memset(c, 0, sizeof *c);
     c->symbols = symbols;
     *(void **)&c->set_info = symbols->find(NULL, "mosquitto_plugin_set_info");
+    *(void **)&c->for_all_clients = symbols->find(NULL, "mosquitto_apply_on_all_clients");
     c->v2_1 = c->set_info != NULL;
     c->has_readers = find_readers(&c->readers, symbols, NULL);
     /* 2.0 brokers allocate what they read with plain calloc, 2.1 counts it. */

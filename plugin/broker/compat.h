@@ -81,6 +81,8 @@ struct mi_compat {
     bool has_readers; /* else properties cannot be read on this broker */
     struct mi_property_readers readers;
     int (*set_info)(mosquitto_plugin_id_t *id, const char *name, const char *version); /* NULL on 2.0 */
+    /* Calls each for every session, connected or not, while it returns 0; NULL on 2.0. */
+    int (*for_all_clients)(int (*each)(const struct mosquitto *client, void *context), void *context);
     const struct mi_symbols *symbols;
     void *library; /* libmosquitto, where the readers had to come from it */
 };

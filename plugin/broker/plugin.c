@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "broker/acl_event.h"
+#include "broker/interest_events.h"
 #include "broker/reload.h"
 #include "broker/subscriptions.h"
 #include "broker/tick.h"
@@ -141,7 +142,10 @@ static int make_parts(struct mi_plugin *p)
         return refused(p, &err);
     struct mi_inject_options inject = {mi_bridge_inbox(p->bridge), p->metrics, &mi_clock_system, p->log};
     p->inject = mi_inject_new(&inject);
-    return p->inject ? MOSQ_ERR_SUCCESS : no_memory(p);
+    mi_interest_events_start(p);
+    if (!p->inject || !mi_interest_events_follow_config(p))
+        return no_memory(p);
+    return MOSQ_ERR_SUCCESS;
 }
 
 static int make(struct mi_plugin *p, const struct mosquitto_opt *options, int option_count)
@@ -165,6 +169,7 @@ static void destroy(struct mi_plugin *p)
     mi_watchdog_free(p->watchdog);
     mi_hook_free(p->hook);
     mi_inject_free(p->inject);
+    mi_interest_free(p->interest);
     mi_bridge_free(p->bridge);
     mi_wakeup_free(p->wakeup);
     mi_config_release(p->config);

@@ -13,6 +13,7 @@
 #include "broker/wakeup.h"
 #include "broker/watchdog.h"
 #include "config/config.h"
+#include "in/interest.h"
 #include "loop/bridge.h"
 #include "metrics/metrics.h"
 
@@ -28,6 +29,9 @@ struct mi_plugin {
     struct mi_bridge *bridge;
     struct mi_hook *hook;
     struct mi_inject *inject;
+    struct mi_interest *interest; /* NULL: no route asks for it (interest_events.h) */
+    uint64_t interest_due_ns;     /* no new picture of it before */
+    bool restored;                /* the broker may have begun with sessions of an earlier run */
     struct mi_wakeup *wakeup;
     struct mi_watchdog *watchdog; /* until the first TICK */
     bool acl_registered;          /* ACL_CHECK */

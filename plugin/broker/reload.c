@@ -1,6 +1,7 @@
 #include "broker/reload.h"
 
 #include "broker/acl_event.h"
+#include "broker/interest_events.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -38,6 +39,7 @@ static void take_over(struct mi_plugin *p, struct mi_config *config)
     mi_bridge_set_config(p->bridge, config);
     mi_config_release(p->config);
     p->config = config;
+    mi_interest_events_follow_config(p);
     mi_acl_event_register(p);
     mi_bridge_note_reload(p->bridge, NULL);
     mi_log_line(p->log, MI_LOG_NOTICE, "reload: the new configuration is in force (%zu routes)",

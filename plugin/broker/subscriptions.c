@@ -1,12 +1,14 @@
 #include "broker/subscriptions.h"
 
+#include "broker/interest_events.h"
+
 /* Who listens: wanted says from the configuration in force whether it needs to, heard gets each event while
  * it does. Order counts: the first row hears first. */
 static const struct {
     bool (*wanted)(const struct mi_plugin *p);
     void (*heard)(struct mi_plugin *p, const struct mi_client_event *e);
 } listeners[] = {
-    {NULL, NULL},
+    {mi_interest_events_wanted, mi_interest_events_heard},
 };
 enum { LISTENERS = sizeof listeners / sizeof listeners[0] };
 
@@ -15,7 +17,7 @@ static void tell(struct mi_plugin *p, struct mi_client_event *e);
 bool mi_subscriptions_wanted(const struct mi_plugin *p)
 {
     for (size_t i = 0; i < LISTENERS; i++)
-        if (listeners[i].wanted && listeners[i].wanted(p))
+        if (listeners[i].wanted(p))
             return true;
     return false;
 }
@@ -69,6 +71,6 @@ static void tell(struct mi_plugin *p, struct mi_client_event *e)
         return;
     e->client_id = mi_span_of(id);
     for (size_t i = 0; i < LISTENERS; i++)
-        if (listeners[i].wanted && listeners[i].wanted(p))
+        if (listeners[i].wanted(p))
             listeners[i].heard(p, e);
 }

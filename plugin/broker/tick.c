@@ -1,5 +1,7 @@
 #include "broker/tick.h"
 
+#include "broker/interest_events.h"
+
 enum { START_AGAIN_S = 5 };
 
 static void first(struct mi_plugin *p);
@@ -10,6 +12,7 @@ void mi_tick(struct mi_plugin *p)
 {
     if (!p->ticked)
         first(p);
+    mi_interest_events_tick(p); /* before the first start: nothing is read that nobody wants */
     if (!p->started)
         start_bridge(p);
     mi_bridge_tick(p->bridge);
@@ -22,6 +25,7 @@ static void first(struct mi_plugin *p)
 {
     mi_watchdog_free(p->watchdog);
     p->watchdog = NULL;
+    mi_interest_events_first_tick(p);
     p->ticked = mi_plugin_move_message_last(p) == MOSQ_ERR_SUCCESS;
 }
 
@@ -39,6 +43,11 @@ static void start_bridge(struct mi_plugin *p)
                 START_AGAIN_S);
 }
 
+static bool idle(const struct mi_plugin *p)
+{
+    return mi_inject_idle(p->inject) && !mi_interest_events_waiting(p);
+}
+
 /* On 2.1 the broker waits for its sockets between TICK and the routing of what TICK published: the repeated
  * wake-up goes on until the TICK after. */
 static void inject(struct mi_plugin *p)
@@ -46,9 +55,9 @@ static void inject(struct mi_plugin *p)
     size_t published = mi_inject_tick(p->inject, p->config->inject_per_tick);
     if (published > 0 && p->compat.v2_1)
         mi_wakeup_call(p->wakeup);
-    else if (mi_wakeup_called(p->wakeup) && mi_inject_idle(p->inject)) {
+    else if (mi_wakeup_called(p->wakeup) && idle(p)) {
         mi_wakeup_done(p->wakeup);
-        if (!mi_inject_idle(p->inject))
+        if (!idle(p))
             mi_wakeup_call(p->wakeup);
     }
 }

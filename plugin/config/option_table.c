@@ -247,6 +247,10 @@ const struct mi_option mi_options[] = {
      .fixed = true, .absent = "what the broker's file says",
      .help =
          "The broker's own limit of messages that wait for one client; what exceeds it the broker drops."},
+    {MI_AT_BROKER, "bridges", MI_CHOICE, IN_CONFIG(broker.bridges), .choices = "false|true", .first = MI_NO,
+     .fixed = true, .absent = "what the broker's file says",
+     .help = "Has the broker MQTT bridges of its own (`connection`)? They subscribe unseen, so with one "
+             "everything is wanted (`feed: on_subscribe`)."},
 
     {MI_AT_HISTORY, "page", MI_COUNT, IN_CONFIG(history_page), .fallback = "500", .min = 1, .max = 100000,
      .help = "Most messages that one request gets; at most half of the broker's `max_queued_messages`."},

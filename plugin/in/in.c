@@ -10,6 +10,7 @@
 #include "in/discover.h"
 #include "in/positions.h"
 #include "in/target.h"
+#include "in/wanted.h"
 
 enum {
     MAX_POLLS = 8, /* under way at a time: each may hold max_poll_bytes */
@@ -31,6 +32,7 @@ struct mi_in {
     uint32_t next_reader_id;
     unsigned polls, details; /* under way */
     bool changed;
+    struct mi_interest_picture *interest; /* held; NULL: everything is wanted */
     struct mi_buf scratch, topic,
         saved; /* saved: positions from the state file that no target has taken yet */
     struct mi_log_limit skipped_log, failed_log, change_log;
@@ -44,6 +46,7 @@ struct asked {
 };
 
 static void add_constant_targets(struct mi_in *in);
+static void look_wanted(struct mi_in *in, struct mi_target *t);
 static void add_target(void *context, size_t route, struct mi_span stream, struct mi_span topic);
 static void drop_target(struct mi_in *in, struct mi_target *t);
 
@@ -79,6 +82,7 @@ void mi_in_free(struct mi_in *in)
         drop_target(in, t);
     }
     mi_config_release(in->config);
+    mi_interest_picture_release(in->interest);
     mi_buf_fini(&in->scratch);
     mi_buf_fini(&in->topic);
     mi_buf_fini(&in->saved);
@@ -127,6 +131,7 @@ static void add_target(void *context, size_t route, struct mi_span stream, struc
     if (!t)
         return;
     restore_positions(in, t);
+    look_wanted(in, t);
     t->next = in->targets;
     in->targets = t;
     in->target_count++;
@@ -161,6 +166,7 @@ void mi_in_set_config(struct mi_in *in, struct mi_config *config)
     for (struct mi_target **at = &in->targets; *at;) {
         struct mi_target *t = *at;
         if (still_wanted(config, t)) {
+            look_wanted(in, t);
             at = &t->next;
             continue;
         }
@@ -172,6 +178,40 @@ void mi_in_set_config(struct mi_in *in, struct mi_config *config)
     add_constant_targets(in);
     mi_config_release(former);
     in->changed = true;
+}
+
+/* ---- feed: on_subscribe ---- */
+
+static void stop_reading(struct mi_in *in, struct mi_target *t)
+{
+    t->wanted = false;
+    if (t->asking)
+        iggy_client_cancel(in->o.client, t->request);
+    for (uint32_t p = 0; p < t->reader_count; p++)
+        if (t->readers[p].polling)
+            iggy_client_cancel(in->o.client, t->readers[p].request);
+}
+
+static void look_wanted(struct mi_in *in, struct mi_target *t)
+{
+    bool wanted = mi_wanted(in->interest, in->config, t->route, mi_span_of(t->stream), mi_span_of(t->topic),
+                            &in->topic);
+    if (wanted && !t->wanted) {
+        t->wanted = true;
+        mi_target_wanted_again(t);
+        in->changed = true;
+    } else if (!wanted && t->wanted) {
+        stop_reading(in, t);
+    }
+}
+
+void mi_in_set_interest(struct mi_in *in, struct mi_interest_picture *picture)
+{
+    mi_interest_picture_hold(picture);
+    mi_interest_picture_release(in->interest);
+    in->interest = picture;
+    for (struct mi_target *t = in->targets; t; t = t->next)
+        look_wanted(in, t);
 }
 
 /* ---- topic details ---- */
@@ -202,7 +242,8 @@ static void details_failed(struct mi_in *in, struct mi_target *t, const struct i
 {
     const struct mi_route *route = &in->config->routes[t->route];
     if (result->http_status == 403) {
-        mi_target_blind(t, route->create_partitions, route->start, &in->next_reader_id);
+        mi_target_blind(t, route->create_partitions, t->from_end ? MI_START_LATEST : route->start,
+                        &in->next_reader_id);
         t->due_ns = UINT64_MAX;
     } else {
         mi_target_failed(t, now);
@@ -466,6 +507,8 @@ uint64_t mi_in_step(struct mi_in *in, uint64_t now)
         return earlier(due, now + FULL_RETRY_MS * MI_NS_PER_MS);
     uint64_t readers = 0;
     for (struct mi_target *t = in->targets; t; t = t->next) {
+        if (!t->wanted)
+            continue;
         readers += t->reader_count;
         if (t->may_ask && !t->asking && now >= t->due_ns && in->details < MAX_DETAILS)
             ask_details(in, t);

@@ -12,6 +12,7 @@
 #include "config/config.h"
 #include "iggy_client.h"
 #include "in/inbox.h"
+#include "in/interest.h"
 #include "metrics/metrics.h"
 
 struct mi_in_options {
@@ -34,6 +35,9 @@ struct mi_in *mi_in_new(const struct mi_in_options *options, struct mi_error *er
 void mi_in_free(struct mi_in *in);
 /* Goes over to another configuration; routes that stay the same go on where they are. */
 void mi_in_set_config(struct mi_in *in, struct mi_config *config);
+/* What is wanted from now on, for routes with feed: on_subscribe; held. Until the first call everything is.
+ */
+void mi_in_set_interest(struct mi_in *in, struct mi_interest_picture *picture);
 /* Does what is due at now_ns; returns the monotonic time when it wants to be called again (UINT64_MAX:
  * never). */
 uint64_t mi_in_step(struct mi_in *in, uint64_t now_ns);

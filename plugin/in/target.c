@@ -25,6 +25,7 @@ struct mi_target *mi_target_new(size_t route, uint32_t route_id, struct mi_span 
     t->stream = text_of(stream);
     t->topic = text_of(topic);
     t->may_ask = true;
+    t->wanted = true;
     t->pace_ns = MI_PACE_MIN_NS;
     if (!t->stream || !t->topic) {
         mi_target_free(t);
@@ -97,6 +98,8 @@ static enum mi_target_change take_partition(struct mi_reader *r, const struct ig
 enum mi_target_change mi_target_details(struct mi_target *t, const struct iggy_topic *topic,
                                         enum mi_start start, uint32_t *next_id)
 {
+    if (t->from_end)
+        start = MI_START_LATEST;
     bool first_look = t->created_at == 0 && !t->was_missing;
     bool made_again = t->created_at != 0 && differs(t->created_at, topic->created_at);
     enum mi_target_change change = MI_TARGET_SAME;
@@ -126,6 +129,18 @@ void mi_target_blind(struct mi_target *t, uint32_t count, enum mi_start start, u
         if (!r->placed && start == MI_START_EARLIEST)
             place(r, 0);
     }
+}
+
+void mi_target_wanted_again(struct mi_target *t)
+{
+    t->due_ns = 0;
+    if (t->created_at == 0 && t->may_ask)
+        return; /* never looked at: the route's start holds */
+    t->from_end = true;
+    t->created_at = 0;
+    t->was_missing = false;
+    for (uint32_t p = 0; p < t->reader_count; p++)
+        t->readers[p].placed = false;
 }
 
 void mi_target_pace(struct mi_target *t, uint64_t now_ns, bool had_traffic, uint64_t slowest_ns)

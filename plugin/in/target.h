@@ -31,10 +31,12 @@ struct mi_target {
     uint32_t reader_count;
     bool asking; /* topic details under way */
     iggy_request request;
-    bool may_ask;      /* false: no right to read details, partitions are polled blindly */
-    bool was_missing;  /* it did not exist when it was first looked for: all of it is new */
-    uint64_t due_ns;   /* of the next details */
-    uint64_t pace_ns;  /* interval between details: short after traffic, longer when idle */
+    bool may_ask;     /* false: no right to read details, partitions are polled blindly */
+    bool was_missing; /* it did not exist when it was first looked for: all of it is new */
+    bool wanted;      /* else it is not read: nobody subscribes to what it brings (wanted.h) */
+    bool from_end;    /* nobody wanted what came before: placed at the end, whatever the route's start says */
+    uint64_t due_ns;  /* of the next details */
+    uint64_t pace_ns; /* interval between details: short after traffic, longer when idle */
     unsigned failures; /* in a row, for backing off */
     struct mi_target *next;
 };
@@ -44,6 +46,9 @@ struct mi_target {
 
 struct mi_target *mi_target_new(size_t route, uint32_t route_id, struct mi_span stream, struct mi_span topic);
 void mi_target_free(struct mi_target *t);
+
+/* It is wanted again after a while: the next details place its readers at the end. */
+void mi_target_wanted_again(struct mi_target *t);
 
 /* What changed in the topic, for the log. */
 enum mi_target_change {

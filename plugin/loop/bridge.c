@@ -303,6 +303,7 @@ void mi_bridge_free(struct mi_bridge *b)
     mi_commit_wait_free(b->commit_wait);
     mi_inbox_free(b->inbox);
     mi_slots_close(b->slots);
+    mi_interest_picture_release(b->next_interest);
     mi_config_release(b->next_config);
     mi_config_release(b->config);
     mi_buf_fini(&b->state);
@@ -327,6 +328,16 @@ void mi_bridge_set_config(struct mi_bridge *b, struct mi_config *config)
     b->next_config = mi_config_hold(config);
     pthread_mutex_unlock(&b->lock);
     mi_config_release(unused);
+    wake_bridge(b);
+}
+
+void mi_bridge_set_interest(struct mi_bridge *b, struct mi_interest_picture *picture)
+{
+    pthread_mutex_lock(&b->lock);
+    struct mi_interest_picture *unused = b->next_interest;
+    b->next_interest = mi_interest_picture_hold(picture);
+    pthread_mutex_unlock(&b->lock);
+    mi_interest_picture_release(unused);
     wake_bridge(b);
 }
 
@@ -394,6 +405,17 @@ static void take_config(struct mi_bridge *b)
     renew_listener(b, config);
     mi_config_release(b->config);
     b->config = config;
+}
+
+static void take_interest(struct mi_bridge *b)
+{
+    pthread_mutex_lock(&b->lock);
+    struct mi_interest_picture *picture = b->next_interest;
+    b->next_interest = NULL;
+    pthread_mutex_unlock(&b->lock);
+    if (picture)
+        mi_in_set_interest(b->in, picture);
+    mi_interest_picture_release(picture);
 }
 
 static bool build_state(struct mi_bridge *b)
@@ -493,6 +515,7 @@ static void turn(struct mi_bridge *b)
     /* Set before the journal is looked at: whoever appends after that look wakes the wait below. */
     atomic_store(&b->sleeping, !burst);
     take_config(b);
+    take_interest(b);
     uint64_t due = earlier(mi_out_step(b->out, now), mi_in_step(b->in, now));
     due = earlier(due, keep_state(b, now));
     mi_commit_wait_look(b->commit_wait, mi_out_away(b->out), is_settled, b);

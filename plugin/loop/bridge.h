@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "config/config.h"
 #include "in/inbox.h"
+#include "in/interest.h"
 #include "journal/journal.h"
 #include "metrics/metrics.h"
 
@@ -42,6 +43,10 @@ struct mi_inbox *mi_bridge_inbox(struct mi_bridge *b);
 
 /* A reload: the bridge thread takes the new configuration over at its next turn. */
 void mi_bridge_set_config(struct mi_bridge *b, struct mi_config *config);
+
+/* What is wanted from now on (in/interest.h): the bridge thread looks at it at its next turn. Held by the
+ * bridge. Until the first call everything is wanted. */
+void mi_bridge_set_interest(struct mi_bridge *b, struct mi_interest_picture *picture);
 
 /* Known missing target, for on_missing: refuse. */
 bool mi_bridge_target_missing(struct mi_bridge *b, struct mi_span stream, struct mi_span topic);

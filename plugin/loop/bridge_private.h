@@ -38,8 +38,9 @@ struct mi_bridge {
     _Atomic uint64_t last_tick_ns;
     /* under lock */
     pthread_mutex_t lock;
-    struct mi_config *next_config; /* of a reload, held; NULL: none */
-    char reload_error[512];        /* empty: the last reload was taken over */
+    struct mi_config *next_config;             /* of a reload, held; NULL: none */
+    struct mi_interest_picture *next_interest; /* held; NULL: none since the last look */
+    char reload_error[512];                    /* empty: the last reload was taken over */
     /* bridge thread */
     struct mi_config *config;
     struct mi_buf state;

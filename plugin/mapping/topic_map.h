@@ -146,6 +146,13 @@ bool mi_map_constant_target(const struct mi_map *map, size_t rule, struct mi_spa
 bool mi_map_stream_fits(const struct mi_map *map, size_t rule, struct mi_span stream);
 bool mi_map_topic_fits(const struct mi_map *map, size_t rule, struct mi_span stream, struct mi_span topic);
 
+/* The plain MQTT filters that together match every topic which messages of that rule in that stream and topic
+ * can have: which 0 is that of its filter or regex, which 1 that of mqtt_topic. False when the rule has no
+ * such, or out (reset first) has no room. A name that the stream or topic shows beyond doubt stands in the
+ * filter, everything else is a wildcard. out is NUL-terminated. */
+bool mi_map_target_filter(const struct mi_map *map, size_t rule, struct mi_span stream, struct mi_span topic,
+                          unsigned which, struct mi_buf *out);
+
 /* True when the rule has a way back for messages with an mqtt.topic header (a filter or regex), or only
  * mqtt_topic. */
 bool mi_map_has_filter(const struct mi_map *map, size_t rule);

@@ -11,6 +11,7 @@ struct fakes fakes;
 
 void fakes_reset(void)
 {
+    mi_interest_picture_release(fakes.picture);
     memset(&fakes, 0, sizeof fakes);
     for (size_t i = 0; i < 2; i++)
         fakes.routes[i] = (struct mi_route){.name = i ? "second" : "first",
@@ -183,6 +184,14 @@ bool mi_bridge_wait_settled(struct mi_bridge *b, uint64_t first, uint64_t last, 
     fakes.waited_for = last - first + 1;
     fakes.waited_ns = timeout_ns;
     return fakes.settled;
+}
+
+void mi_bridge_set_interest(struct mi_bridge *b, struct mi_interest_picture *picture)
+{
+    (void)b;
+    fakes.pictures_set++;
+    mi_interest_picture_release(fakes.picture);
+    fakes.picture = mi_interest_picture_hold(picture);
 }
 
 void mi_bridge_note_reload(struct mi_bridge *b, const char *error)

@@ -27,7 +27,8 @@ struct fakes {
     bool missing, bridge_refused, start_fails;
     bool settled; /* answer to the next waits */
     uint64_t waited_for, waited_ns;
-    int starts, ticks, frees, configs_set;
+    int starts, ticks, frees, configs_set, pictures_set;
+    struct mi_interest_picture *picture; /* the last one, held */
     char reload_note[600];
     void (*wake_main)(void *);
     void *wake_context;

@@ -51,7 +51,7 @@ static void start(void)
                                 &fake_clock, &log_here};
     hook = mi_hook_new(&o, NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(hook);
-    client = (struct mosquitto){"device", "user", V5};
+    client = (struct mosquitto){.id = "device", .username = "user", .protocol = V5};
     event = (struct mosquitto_evt_message){
         .client = &client, .topic = (char *)"a/b", .payload = (void *)"21.5", .payloadlen = 4, .qos = 1};
 }

@@ -162,7 +162,7 @@ static void the_wake_up_ends_when_the_inbox_is_empty(void)
 static void a_publish_goes_through_to_the_journal(void)
 {
     start();
-    struct mosquitto client = {"c", NULL, 4};
+    struct mosquitto client = {.id = "c", .protocol = 4};
     struct mosquitto_evt_message e = {.client = &client, .topic = (char *)"t", .qos = 1};
     CU_ASSERT_EQUAL(stubs_fire(MOSQ_EVT_MESSAGE, &e), MOSQ_ERR_SUCCESS);
     CU_ASSERT_EQUAL(fakes.records, 1);
@@ -176,7 +176,7 @@ static void a_publish_goes_through_to_the_journal(void)
 static void nobody_but_us_writes_below_iggy(void)
 {
     start();
-    struct mosquitto client = {"c", NULL, 4};
+    struct mosquitto client = {.id = "c", .protocol = 4};
     struct mosquitto_evt_message e = {.client = &client, .topic = (char *)"$iggy/first/a", .qos = 1};
     CU_ASSERT_EQUAL(stubs_fire(MOSQ_EVT_MESSAGE, &e), MOSQ_ERR_SUCCESS);
     fakes.config.history = true;
@@ -190,7 +190,7 @@ static void a_broker_without_tick_is_told_off(void)
 {
     start();
     mi_sleep_ms(5200);
-    struct mosquitto client = {"c", NULL, 4};
+    struct mosquitto client = {.id = "c", .protocol = 4};
     struct mosquitto_evt_message e = {.client = &client, .topic = (char *)"t"};
     CU_ASSERT_EQUAL(stubs_fire(MOSQ_EVT_MESSAGE, &e), MOSQ_ERR_SUCCESS);
     CU_ASSERT_TRUE(stubs_logged("does not call this plugin's TICK"));

@@ -58,6 +58,16 @@ int mosquitto_client_protocol_version(const struct mosquitto *client)
     return client->protocol;
 }
 
+bool mosquitto_client_clean_session(const struct mosquitto *client)
+{
+    return client->clean;
+}
+
+int mosquitto_client_sub_count(const struct mosquitto *client)
+{
+    return client->subscriptions;
+}
+
 void mosquitto_free(void *mem)
 {
     free(mem);

@@ -12,6 +12,8 @@
 struct mosquitto {
     const char *id, *username;
     int protocol;
+    bool clean;
+    int subscriptions;
 };
 
 enum { STUB_MAX = 600 };

@@ -1,0 +1,120 @@
+#include "broker/interest_events.h"
+
+#include <unistd.h>
+
+#include "base/clock.h"
+
+enum {
+    MAX_FILTERS = 20000, /* more different ones than that and everything is wanted: the price of a picture */
+    COST_SHARE = 20      /* pictures take at most this part of the main thread's time: 5 % */
+};
+
+static bool asked_for(const struct mi_config *c);
+
+bool mi_interest_events_follow_config(struct mi_plugin *p)
+{
+    if (!asked_for(p->config)) {
+        mi_interest_free(p->interest);
+        p->interest = NULL;
+        return true;
+    }
+    if (!p->interest)
+        p->interest = mi_interest_new(MAX_FILTERS, &mi_clock_system);
+    return p->interest != NULL;
+}
+
+void mi_interest_events_start(struct mi_plugin *p)
+{
+    const struct mi_broker_facts *facts = &p->config->broker;
+    p->restored = facts->persistence != MI_NO &&
+                  (!facts->persistence_file || access(facts->persistence_file, F_OK) == 0);
+}
+
+static bool asked_for(const struct mi_config *c)
+{
+    for (size_t i = 0; i < c->route_count; i++)
+        if ((c->routes[i].direction & MI_IN) && c->routes[i].feed == MI_FEED_ON_SUBSCRIBE)
+            return true;
+    return false;
+}
+
+static int has_subscriptions(const struct mosquitto *client, void *context)
+{
+    (void)context;
+    return mosquitto_client_sub_count(client) > 0 ? MOSQ_ERR_ALREADY_EXISTS : MOSQ_ERR_SUCCESS;
+}
+
+/* Before the first client is served: whoever has a subscription then had it before. */
+void mi_interest_events_first_tick(struct mi_plugin *p)
+{
+    if (p->compat.for_all_clients)
+        p->restored = p->compat.for_all_clients(has_subscriptions, NULL) != MOSQ_ERR_SUCCESS;
+    if (p->interest)
+        mi_interest_set_unknown(p->interest, p->restored || p->config->broker.bridges != MI_NO);
+}
+
+bool mi_interest_events_waiting(const struct mi_plugin *p)
+{
+    return p->interest && mi_interest_changed(p->interest);
+}
+
+void mi_interest_events_tick(struct mi_plugin *p)
+{
+    if (!mi_interest_events_waiting(p))
+        return;
+    uint64_t before = mi_now_ns(&mi_clock_system);
+    if (before < p->interest_due_ns) {
+        mi_wakeup_call(p->wakeup); /* an idle broker would sleep on */
+        return;
+    }
+    struct mi_interest_picture *picture = mi_interest_picture(p->interest);
+    if (picture)
+        mi_bridge_set_interest(p->bridge, picture);
+    mi_interest_picture_release(picture);
+    uint64_t after = mi_now_ns(&mi_clock_system);
+    p->interest_due_ns = after + (after - before) * COST_SHARE;
+}
+
+bool mi_interest_events_wanted(const struct mi_plugin *p)
+{
+    return p->interest != NULL;
+}
+
+static bool may_last(const struct mosquitto *client)
+{
+    return mosquitto_client_protocol_version(client) >= 5 || !mosquitto_client_clean_session(client);
+}
+
+/* 2.0 has no CONNECT: what a client does after its DISCONNECT shows that it is there again. */
+static void note_connected(struct mi_plugin *p, const struct mi_client_event *e)
+{
+    mi_interest_connected(p->interest, e->client_id, mosquitto_client_clean_session(e->client));
+}
+
+void mi_interest_events_heard(struct mi_plugin *p, const struct mi_client_event *e)
+{
+    struct mi_interest *t = p->interest;
+    switch (e->kind) {
+    case MI_CLIENT_SUBSCRIBE:
+        note_connected(p, e);
+        mi_interest_subscribe(t, e->client_id, mi_span_of(e->filter), may_last(e->client));
+        break;
+    case MI_CLIENT_UNSUBSCRIBE:
+        note_connected(p, e);
+        if (p->compat.v2_1 || p->config->broker.acl != MI_ACL_PLUGIN)
+            mi_interest_unsubscribe(t, e->client_id, mi_span_of(e->filter));
+        break;
+    case MI_CLIENT_CONNECT:
+        note_connected(p, e);
+        break;
+    case MI_CLIENT_DISCONNECT:
+        if (p->compat.v2_1 && e->reason != MI_REASON_TAKEN_OVER)
+            mi_interest_session_ended(t, e->client_id);
+        else
+            mi_interest_disconnected(t, e->client_id);
+        break;
+    case MI_CLIENT_OFFLINE:
+        mi_interest_disconnected(t, e->client_id);
+        break;
+    }
+}
