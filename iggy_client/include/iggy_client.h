@@ -367,6 +367,43 @@ typedef void (*iggy_user_fn)(void *arg, const struct iggy_result *result, const 
 IGGY_API iggy_request iggy_get_me(struct iggy_client *client, iggy_user_fn done, void *arg);
 IGGY_API iggy_request iggy_get_user(struct iggy_client *client, struct iggy_span name, iggy_user_fn done,
                                     void *arg);
+/* All users, without their permissions. Needs the right read_users. */
+typedef void (*iggy_users_fn)(void *arg, const struct iggy_result *result, const struct iggy_user *users,
+                              size_t count);
+IGGY_API iggy_request iggy_get_users(struct iggy_client *client, iggy_users_fn done, void *arg);
+
+/* Rights, as a set. Of one stream only those from IGGY_MANAGE_STREAM on are given, of one topic only those
+ * from IGGY_MANAGE_TOPIC on; the global ones are for every stream and topic. */
+enum iggy_right {
+    IGGY_MANAGE_SERVERS = 1 << 0,
+    IGGY_READ_SERVERS = 1 << 1,
+    IGGY_MANAGE_USERS = 1 << 2,
+    IGGY_READ_USERS = 1 << 3,
+    IGGY_MANAGE_STREAM = 1 << 4,
+    IGGY_READ_STREAM = 1 << 5,
+    IGGY_MANAGE_TOPIC = 1 << 6,
+    IGGY_READ_TOPIC = 1 << 7,
+    IGGY_POLL_MESSAGES = 1 << 8,
+    IGGY_SEND_MESSAGES = 1 << 9
+};
+enum iggy_scope { IGGY_SCOPE_ALL, IGGY_SCOPE_STREAM, IGGY_SCOPE_TOPIC };
+/* Do these rights of that scope let a user append to a topic, or poll it? Any of several does. */
+IGGY_API bool iggy_rights_send(enum iggy_scope scope, uint32_t rights);
+IGGY_API bool iggy_rights_poll(enum iggy_scope scope, uint32_t rights);
+
+/* One entry of a user's permissions. Streams and topics are named by their ids, which the server gives out
+ * again after a deletion, and rights on a deleted one stay: only created_at tells whom a right was given on.
+ */
+struct iggy_grant {
+    enum iggy_scope scope;
+    uint32_t stream_id, topic_id; /* as far as the scope needs them */
+    uint32_t rights;
+};
+/* Reads what struct iggy_user shows, entry by entry (those without any right too); "null" has none. False
+ * when it is no such text or memory is out; entries may have been given by then. Needs no client. */
+IGGY_API bool iggy_permissions_read(struct iggy_span permissions,
+                                    void (*grant)(void *arg, const struct iggy_grant *grant), void *arg);
+
 /* permissions: JSON text or empty for none. */
 IGGY_API iggy_request iggy_create_user(struct iggy_client *client, const char *username, const char *password,
                                        bool active, struct iggy_span permissions, iggy_done done, void *arg);

@@ -72,31 +72,73 @@ iggy_request iggy_get_stats(struct iggy_client *client, iggy_stats_fn done, void
  * -------------------------------------------------------------------------------------------------------------
  */
 
-bool users_read(struct answer *answer, struct iggy_user *user)
+static bool read_user(struct json *j, struct iggy_user *user)
 {
-    struct json j = json_start(answer->body, answer->len);
     struct mi_span key, text;
     bool id = false;
     user->permissions = names_span("null");
-    for (bool more = json_object(&j); more && json_member(&j, &key);) {
+    for (bool more = json_object(j); more && json_member(j, &key);) {
         if (json_key_is(key, "id")) {
-            id = json_u32(&j, &user->id);
+            id = json_u32(j, &user->id);
         } else if (json_key_is(key, "created_at")) {
-            json_u64(&j, &user->created_at);
+            json_u64(j, &user->created_at);
         } else if (json_key_is(key, "username")) {
-            if (json_string(&j, &text))
+            if (json_string(j, &text))
                 user->username = span(text);
         } else if (json_key_is(key, "status")) {
-            if (json_string(&j, &text))
+            if (json_string(j, &text))
                 user->active = json_key_is(text, "active");
         } else if (json_key_is(key, "permissions")) {
-            if (json_raw(&j, &text))
+            if (json_raw(j, &text))
                 user->permissions = span(text);
         } else {
-            json_skip(&j);
+            json_skip(j);
         }
     }
-    return json_end(&j) && id && user->username.data;
+    return (id && user->username.data) || json_fail(j);
+}
+
+bool users_read(struct answer *answer, struct iggy_user *user)
+{
+    struct json j = json_start(answer->body, answer->len);
+    return read_user(&j, user) && json_end(&j);
+}
+
+static bool read_users(struct answer *answer, struct iggy_user **users, size_t *count)
+{
+    struct json j = json_start(answer->body, answer->len);
+    size_t room = 0;
+    for (bool more = json_array(&j); more && json_item(&j); ++*count) {
+        if (*count == room) {
+            struct iggy_user *wider = realloc(*users, (room = room * 2 + 16) * sizeof *wider);
+            if (!wider)
+                return json_fail(&j);
+            *users = wider;
+        }
+        (*users)[*count] = (struct iggy_user){0};
+        if (!read_user(&j, &(*users)[*count]))
+            return false;
+    }
+    return json_end(&j);
+}
+
+static bool end_users(struct request *r, struct answer *answer)
+{
+    struct iggy_user *users = NULL;
+    size_t count = 0;
+    if (answer && !read_users(answer, &users, &count))
+        request_garbled(r);
+    bool ok = r->result.kind == IGGY_OK;
+    ((iggy_users_fn)r->done)(r->arg, &r->result, ok ? users : NULL, ok ? count : 0);
+    free(users);
+    return true;
+}
+
+iggy_request iggy_get_users(struct iggy_client *client, iggy_users_fn done, void *arg)
+{
+    struct request *r = request_new(client, "GET", end_users, (request_callback)done, arg);
+    request_path(r, "/users");
+    return request_submit(r);
 }
 
 static bool end_user(struct request *r, struct answer *answer)

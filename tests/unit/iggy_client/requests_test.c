@@ -359,6 +359,45 @@ static void answers_are_read(void)
     tear_down(&f);
 }
 
+static char listed[200];
+
+static void note_users(void *arg, const struct iggy_result *result, const struct iggy_user *users,
+                       size_t count)
+{
+    struct call *call = arg;
+    call->ended++;
+    call->result = *result;
+    listed[0] = '\0';
+    for (size_t i = 0; i < count; i++)
+        snprintf(listed + strlen(listed), sizeof listed - strlen(listed), "%u %llu %.*s %d;", users[i].id,
+                 (unsigned long long)users[i].created_at, (int)users[i].username.len,
+                 (const char *)users[i].username.data, users[i].active);
+}
+
+static void lists_of_users(void)
+{
+    const struct stub_rule rules[] = {
+        STUB_LOGIN,
+        STUB_ME,
+        {.request = "GET /users ",
+         .answer = stub_json(
+             200, "[{\"id\":0,\"created_at\":7,\"status\":\"active\",\"username\":\"ig\\u0067y\"},"
+                  "{\"username\":\"b\",\"id\":9,\"more\":[],\"created_at\":8,\"status\":\"inactive\"}]"),
+         .times = 1},
+        {.request = "GET /users ", .answer = stub_json(200, "[{\"id\":0}]")},
+        {.request = NULL}};
+    struct fixture f;
+    set_up(&f, rules);
+    iggy_get_users(f.client, note_users, &f.call);
+    call_wait(f.client, &f.call);
+    CU_ASSERT_STRING_EQUAL(listed, "0 7 iggy 1;9 8 b 0;");
+    call_clear(&f.call);
+    iggy_get_users(f.client, note_users, &f.call);
+    call_wait(f.client, &f.call);
+    CU_ASSERT_TRUE(f.call.result.kind == IGGY_GARBLED && listed[0] == '\0');
+    tear_down(&f);
+}
+
 /* What a server says must not break a log line, and is cut between characters. */
 static void words_of_the_server_are_cleaned(void)
 {
@@ -401,6 +440,7 @@ static CU_TestInfo tests[] = {{"what_is_sent", what_is_sent},
                               {"existing_targets_are_ok", existing_targets_are_ok},
                               {"durable_in_the_servers_words", durable_in_the_servers_words},
                               {"answers_are_read", answers_are_read},
+                              {"lists_of_users", lists_of_users},
                               {"words_of_the_server_are_cleaned", words_of_the_server_are_cleaned},
                               CU_TEST_INFO_NULL};
 MI_SUITE_MAIN("requests", tests)
