@@ -5,6 +5,7 @@
 
 #include "broker/dup_guess.h"
 #include "broker/properties.h"
+#include "broker/shared_log.h"
 #include "message/envelope.h"
 
 enum {
@@ -24,6 +25,7 @@ struct mi_hook {
     struct mi_buf properties;
     struct mi_envelope envelopes[ENVELOPE_FORMS];
     struct mi_log_limit limits[TROUBLES];
+    bool stamps; /* a route has stamp: true */
 };
 
 /* One PUBLISH on its way through. */
@@ -39,6 +41,7 @@ struct publish {
 };
 
 static size_t find_routes(struct publish *p);
+static void drop_stamped(struct publish *p);
 static int keep_copy(struct publish *p);
 
 int mi_hook_message(struct mi_hook *h, const struct mosquitto_evt_message *event)
@@ -51,7 +54,9 @@ int mi_hook_message(struct mi_hook *h, const struct mosquitto_evt_message *event
         mi_metrics_add(h->options.metrics, MI_G_UNMATCHED, 1);
         return MOSQ_ERR_SUCCESS;
     }
-    return keep_copy(&p);
+    if (h->stamps)
+        drop_stamped(&p);
+    return p.hit_count ? keep_copy(&p) : MOSQ_ERR_SUCCESS;
 }
 
 void mi_hook_disconnected(struct mi_hook *h, const struct mosquitto *client)
@@ -71,6 +76,14 @@ static struct mi_route_metrics **counters_of(struct mi_metrics *metrics, const s
     return c;
 }
 
+static bool any_stamp(const struct mi_config *config)
+{
+    for (size_t i = 0; i < config->route_count; i++)
+        if (config->routes[i].stamp)
+            return true;
+    return false;
+}
+
 struct mi_hook *mi_hook_new(const struct mi_hook_options *options, struct mi_error *err)
 {
     struct mi_hook *h = calloc(1, sizeof *h);
@@ -81,6 +94,7 @@ struct mi_hook *mi_hook_new(const struct mi_hook_options *options, struct mi_err
     h->options = *options;
     mi_config_hold(h->options.config);
     h->journal = mi_bridge_journal(options->bridge);
+    h->stamps = any_stamp(options->config);
     mi_buf_init(&h->properties, MI_MAX_OVERFLOW_BYTES);
     for (size_t i = 0; i < ENVELOPE_FORMS; i++)
         mi_envelope_init(&h->envelopes[i]);
@@ -117,6 +131,7 @@ int mi_hook_set_config(struct mi_hook *h, struct mi_config *config, struct mi_er
     mi_config_hold(config);
     mi_config_release(h->options.config);
     h->options.config = config;
+    h->stamps = any_stamp(config);
     return 0;
 }
 
@@ -173,6 +188,23 @@ static void count_hits(struct publish *p, enum mi_route_counter which)
 {
     for (size_t i = 0; i < p->hit_count; i++)
         mi_count(p->hook->counters[p->hits[i].rule], which, 1);
+}
+
+/* What a bridge published out of a log, and an MQTT bridge brought here, is not written into that log again.
+ */
+static void drop_stamped(struct publish *p)
+{
+    struct mi_span origin;
+    size_t kept = 0;
+    if (!user_property(p, mi_span_of(MI_STAMP_NAME), &origin))
+        return;
+    for (size_t i = 0; i < p->hit_count; i++) {
+        if (mi_shared_log_stamps(p->hook->options.config, &p->hits[i]))
+            mi_count(p->hook->counters[p->hits[i].rule], MI_C_STAMPED, 1);
+        else
+            p->hits[kept++] = p->hits[i];
+    }
+    p->hit_count = kept;
 }
 
 /* ---- the copy ---- */
@@ -255,6 +287,18 @@ static enum mi_append append(struct publish *p)
     return result;
 }
 
+/* One of its copies will be read back, and stands for all of them: their order is the same. */
+static void note_retained(struct publish *p)
+{
+    struct mi_hook *h = p->hook;
+    for (size_t i = 0; i < p->hit_count; i++)
+        if (p->hits[i].status == MI_HIT_OK &&
+            mi_shared_log_follows(h->options.config, &p->hits[i], p->message.topic)) {
+            mi_retained_own(h->options.retained, p->event->topic, p->first_sequence + i);
+            return;
+        }
+}
+
 /* wait_for_iggy: the longest wait that one of its routes asks for. */
 static void wait_for_iggy(struct publish *p)
 {
@@ -319,6 +363,8 @@ static int keep_copy(struct publish *p)
     give_back(h);
     switch (result) {
     case MI_APPEND_OK:
+        if (p->event->retain && h->options.retained)
+            note_retained(p);
         if (acknowledged) {
             mi_dup_guess_keep(h->dup, p->message.client_id, print);
             wait_for_iggy(p);

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "broker/compat.h"
+#include "broker/retained.h"
 #include "config/config.h"
 #include "journal/journal.h"
 #include "loop/bridge.h"
@@ -31,6 +32,7 @@ struct mi_hook_options {
     struct mi_bridge *bridge;
     const struct mi_clock *clock;
     const struct mi_log *log;
+    struct mi_retained *retained; /* hears of own retained messages; NULL: nobody does */
 };
 
 struct mi_hook;

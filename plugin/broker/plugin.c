@@ -19,11 +19,21 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 #define FIRST_TICK_MS 5000
+/* Topics with retained values on their way through the log; each takes 32 bytes while it is. */
+#define MAX_RETAINED_TOPICS 100000
 
 EXPORTED int mosquitto_plugin_version(int count, const int *versions);
 EXPORTED int mosquitto_plugin_init(mosquitto_plugin_id_t *id, void **userdata, struct mosquitto_opt *options,
                                    int option_count);
 EXPORTED int mosquitto_plugin_cleanup(void *userdata, struct mosquitto_opt *options, int option_count);
+
+static bool has_stamp(const struct mi_config *config)
+{
+    for (size_t i = 0; i < config->route_count; i++)
+        if (config->routes[i].stamp)
+            return true;
+    return false;
+}
 
 static int make(struct mi_plugin *p, const struct mosquitto_opt *options, int option_count);
 static int register_all(struct mi_plugin *p);
@@ -126,6 +136,35 @@ static int refused(struct mi_plugin *p, const struct mi_error *err)
     return MOSQ_ERR_INVAL;
 }
 
+static uint64_t settled_below(void *context)
+{
+    struct mi_journal_stats stats;
+    const struct mi_plugin *p = context;
+    mi_journal_stats(mi_bridge_journal(p->bridge), &stats);
+    return stats.released_sequence;
+}
+
+/* Retained values that clients publish here, until they are read back from the log. */
+static bool make_retained(struct mi_plugin *p)
+{
+    struct mi_journal_stats stats;
+    mi_journal_stats(mi_bridge_journal(p->bridge), &stats);
+    struct mi_retained_options o = {
+        .max_topics = MAX_RETAINED_TOPICS,
+        .first_sequence = stats.next_sequence,
+        .store_behind = mi_bridge_store_behind(p->bridge),
+        .clock = &mi_clock_system,
+        .settled = settled_below,
+        .context = p,
+    };
+    p->retained = mi_retained_new(&o);
+    struct mi_span outstanding = mi_bridge_outstanding(p->bridge);
+    if (p->retained && outstanding.len && !mi_retained_load(p->retained, outstanding))
+        mi_log_line(p->log, MI_LOG_WARNING,
+                    "state file: the list of retained topics cannot be read; some may differ from the log");
+    return p->retained != NULL;
+}
+
 static int make_parts(struct mi_plugin *p)
 {
     struct mi_error err = {"out of memory"};
@@ -136,7 +175,10 @@ static int make_parts(struct mi_plugin *p)
     p->bridge = mi_bridge_new(&bridge, &err);
     if (!p->bridge)
         return refused(p, &err);
-    struct mi_hook_options hook = {&p->compat, p->config, p->metrics, p->bridge, &mi_clock_system, p->log};
+    if (!make_retained(p))
+        return no_memory(p);
+    struct mi_hook_options hook = {&p->compat,       p->config, p->metrics, p->bridge,
+                                   &mi_clock_system, p->log,    p->retained};
     p->hook = mi_hook_new(&hook, &err);
     if (!p->hook)
         return refused(p, &err);
@@ -161,16 +203,33 @@ static int make(struct mi_plugin *p, const struct mosquitto_opt *options, int op
             p->log, MI_LOG_WARNING,
             "this broker does not export the readers of MQTT 5 properties, and no libmosquitto.so.1 of its "
             "series is installed: properties are not copied to Iggy (install libmosquitto1)");
+    if (!p->compat.has_readers && has_stamp(p->config))
+        mi_log_line(p->log, MI_LOG_WARNING,
+                    "routes[].stamp: this broker cannot read user properties, so stamped messages that come "
+                    "back through an MQTT bridge are copied again: do not bridge these topics here");
     return make_parts(p);
+}
+
+/* What is outstanding at a clean end still is at the next start. */
+static void keep_outstanding(struct mi_plugin *p)
+{
+    struct mi_buf outstanding;
+    mi_buf_init(&outstanding, MAX_RETAINED_TOPICS * 16 + 16);
+    if (mi_retained_save(p->retained, &outstanding))
+        mi_bridge_keep_outstanding(p->bridge, mi_buf_span(&outstanding));
+    mi_buf_fini(&outstanding);
 }
 
 static void destroy(struct mi_plugin *p)
 {
     mi_watchdog_free(p->watchdog);
+    if (p->retained)
+        keep_outstanding(p);
     mi_hook_free(p->hook);
     mi_inject_free(p->inject);
     mi_interest_free(p->interest);
     mi_bridge_free(p->bridge);
+    mi_retained_free(p->retained);
     mi_wakeup_free(p->wakeup);
     mi_config_release(p->config);
     mi_log_queue_free(p->log_queue);

@@ -10,6 +10,7 @@
 #include "broker/inject.h"
 #include "broker/log_queue.h"
 #include "broker/message_event.h"
+#include "broker/retained.h"
 #include "broker/wakeup.h"
 #include "broker/watchdog.h"
 #include "config/config.h"
@@ -27,6 +28,7 @@ struct mi_plugin {
     const struct mi_log *log;
     struct mi_config *config;
     struct mi_bridge *bridge;
+    struct mi_retained *retained;
     struct mi_hook *hook;
     struct mi_inject *inject;
     struct mi_interest *interest; /* NULL: no route asks for it (interest_events.h) */

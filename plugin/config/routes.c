@@ -12,6 +12,7 @@ static void check_route(struct mi_build *b, const struct mi_route_draft *draft);
 static void check_unused(struct mi_build *b, const struct mi_route_draft *draft);
 static void make_map(struct mi_build *b);
 static void finish_creation(struct mi_build *b);
+static void check_retained(struct mi_build *b);
 
 void mi_check_routes(struct mi_build *b)
 {
@@ -24,6 +25,7 @@ void mi_check_routes(struct mi_build *b)
         check_route(b, &b->drafts[i]);
     check_names(b);
     make_map(b);
+    check_retained(b);
     finish_creation(b);
 }
 
@@ -151,5 +153,21 @@ static void finish_creation(struct mi_build *b)
         if (!draft->create_given)
             draft->route.create = mi_map_constant_target(c->map, i, &stream, &topic);
         c->routes[i] = draft->route;
+    }
+}
+
+/* Retained values of several brokers end up equal only if all values of a topic stand in one order. */
+static void check_retained(struct mi_build *b)
+{
+    for (size_t i = 0; b->config->map && i < b->draft_count; i++) {
+        struct mi_route_draft *draft = &b->drafts[i];
+        if (draft->route.direction != MI_BOTH || draft->route.retain != MI_RETAIN_KEEP ||
+            mi_map_one_partition(b->config->map, i))
+            continue;
+        draft->route.retain = MI_RETAIN_NEVER;
+        mi_route_finding(b, draft, false, draft->rule.balanced ? "balanced" : "partition_key",
+                         "spreads the messages of a topic, so their order is not known: retained values are "
+                         "not shared with other brokers (what comes from Iggy is delivered with retain off); "
+                         "use a partition_key that follows from the topic, or say \"retain\": \"never\"");
     }
 }

@@ -27,27 +27,24 @@ static bool same(const struct mi_file_identity *a, const struct mi_file_identity
            a->modified_ns == b->modified_ns;
 }
 
-static bool has_file(const struct mi_broker_facts *facts)
-{
-    return facts->persistence == MI_YES && facts->persistence_file;
-}
-
 void mi_save_gate_init(struct mi_save_gate *g, const struct mi_broker_facts *facts, mi_identify identify,
                        void *context)
 {
     memset(g, 0, sizeof *g);
     g->identify = identify ? identify : identify_by_stat;
     g->context = context;
-    if (has_file(facts))
-        g->identify(context, facts->persistence_file, &g->seen);
-    g->empty_store = facts->persistence == MI_NO || (has_file(facts) && !g->seen.exists);
-    if (has_file(facts) && facts->autosave_interval_s != 0)
-        g->path = facts->persistence_file;
+    if (facts->persistence == MI_YES && facts->persistence_file &&
+        strlen(facts->persistence_file) < sizeof g->path)
+        memcpy(g->path, facts->persistence_file, strlen(facts->persistence_file));
+    if (*g->path)
+        g->identify(context, g->path, &g->seen);
+    g->empty_store = facts->persistence == MI_NO || (*g->path && !g->seen.exists);
+    g->waits = *g->path && facts->autosave_interval_s != 0;
 }
 
 bool mi_save_gate_waits(const struct mi_save_gate *g)
 {
-    return g->path != NULL;
+    return g->waits;
 }
 
 bool mi_save_gate_empty_store(const struct mi_save_gate *g)
@@ -57,7 +54,7 @@ bool mi_save_gate_empty_store(const struct mi_save_gate *g)
 
 bool mi_save_gate_look(struct mi_save_gate *g, uint64_t now_ns, bool *saved)
 {
-    if (!g->path || now_ns < g->look_due_ns)
+    if (!g->waits || now_ns < g->look_due_ns)
         return false;
     struct mi_file_identity now;
     g->identify(g->context, g->path, &now);
@@ -70,15 +67,14 @@ bool mi_save_gate_look(struct mi_save_gate *g, uint64_t now_ns, bool *saved)
 
 uint64_t mi_save_gate_due(const struct mi_save_gate *g)
 {
-    return g->path ? g->look_due_ns : UINT64_MAX;
+    return g->waits ? g->look_due_ns : UINT64_MAX;
 }
 
-bool mi_save_gate_last(const struct mi_save_gate *g, const struct mi_broker_facts *facts,
-                       uint64_t last_tick_us)
+bool mi_save_gate_last(const struct mi_save_gate *g, uint64_t last_tick_us)
 {
-    if (!has_file(facts))
+    if (!*g->path)
         return true;
     struct mi_file_identity now;
-    g->identify(g->context, facts->persistence_file, &now);
+    g->identify(g->context, g->path, &now);
     return now.exists && now.modified_ns + STAMP_SLACK_NS >= last_tick_us * 1000;
 }

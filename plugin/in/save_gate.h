@@ -31,7 +31,8 @@ struct mi_file_identity {
 typedef void (*mi_identify)(void *context, const char *path, struct mi_file_identity *out);
 
 struct mi_save_gate {
-    const char *path; /* NULL: there is no save to wait for */
+    char path[4096]; /* of mosquitto.db; "": none or not known */
+    bool waits;
     mi_identify identify;
     void *context;
     struct mi_file_identity seen;
@@ -39,8 +40,8 @@ struct mi_save_gate {
     bool empty_store; /* see mi_save_gate_empty_store */
 };
 
-/* facts, and the path in it, must outlive the gate. identify NULL: stat(2). Looks once. Main thread, before
- * the broker runs: the broker has read its mosquitto.db by then, and not yet written it. */
+/* identify NULL: stat(2). Looks once. Main thread, before the broker runs: it has read its mosquitto.db by
+ * then, and not yet written it. */
 void mi_save_gate_init(struct mi_save_gate *g, const struct mi_broker_facts *facts, mi_identify identify,
                        void *context);
 
@@ -61,7 +62,6 @@ uint64_t mi_save_gate_due(const struct mi_save_gate *g);
 /* At the end, when the broker will not run again: did it save after its last TICK, which was at
  * last_tick_us of the wall clock? True also where there is nothing to wait for. Main thread, after the bridge
  * thread has ended. */
-bool mi_save_gate_last(const struct mi_save_gate *g, const struct mi_broker_facts *facts,
-                       uint64_t last_tick_us);
+bool mi_save_gate_last(const struct mi_save_gate *g, uint64_t last_tick_us);
 
 #endif

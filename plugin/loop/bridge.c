@@ -40,6 +40,7 @@ struct mi_bridge *mi_bridge_new(const struct mi_bridge_options *options, struct 
     b->config = mi_config_hold(options->config);
     pthread_mutex_init(&b->lock, NULL);
     mi_buf_init(&b->state, MI_STATE_MAX_BYTES);
+    mi_buf_init(&b->last_words, MI_STATE_MAX_BYTES / 2);
     atomic_store(&b->last_tick_ns, mi_now_ns(options->clock));
     if (!build(b, err)) {
         mi_bridge_free(b);
@@ -109,14 +110,15 @@ static bool make_client(struct mi_bridge *b, struct mi_error *err)
 
 /* Reads the state file; damage is said and counts as "never written": every pending message is then settled
  * again. */
-static void read_state(struct mi_bridge *b, struct mi_span *checkpoint, struct mi_span *positions)
+static void read_state(struct mi_bridge *b, struct mi_span *checkpoint, struct mi_span *positions,
+                       struct mi_state_store *store)
 {
     struct mi_error err;
     int found = mi_slots_read(b->slots, &b->state, &err);
     if (found < 0)
         mi_log_line(b->options.log, MI_LOG_WARNING,
                     "state file: %s; what was shipped since the start is read back from Iggy", err.text);
-    if (found > 0 && !mi_state_split(mi_buf_span(&b->state), checkpoint, positions))
+    if (found > 0 && !mi_state_split(mi_buf_span(&b->state), checkpoint, positions, store))
         mi_log_line(b->options.log, MI_LOG_WARNING, "state file: content of an unknown form is not used");
 }
 
@@ -132,10 +134,25 @@ static void wake_main(void *context)
     b->options.wake_main(b->options.context);
 }
 
+/* A clean end is one that nothing came after: a broker that was killed before it wrote a state of its own
+ * would still find the one before. */
+static void look_at_store(struct mi_bridge *b, const struct mi_state_store *store)
+{
+    struct mi_journal_stats stats;
+    mi_journal_stats(b->journal, &stats);
+    mi_save_gate_init(&b->gate, &b->config->broker, NULL, NULL);
+    bool clean = store->clean && store->next_sequence == stats.next_sequence;
+    b->store_behind = !clean || mi_save_gate_empty_store(&b->gate);
+    if (!b->store_behind)
+        b->outstanding = store->outstanding;
+}
+
 static bool make_engines(struct mi_bridge *b, struct mi_error *err)
 {
     struct mi_span checkpoint = {0}, positions = {0};
-    read_state(b, &checkpoint, &positions);
+    struct mi_state_store store = {0};
+    read_state(b, &checkpoint, &positions, &store);
+    look_at_store(b, &store);
     struct mi_out_options out = {
         .config = b->config,
         .client = b->client,
@@ -222,9 +239,10 @@ static void wake_bridge(void *context)
 static uint64_t settled_at_start(const struct mi_bridge *b)
 {
     struct mi_span checkpoint, positions;
+    struct mi_state_store store;
     struct mi_checkpoint_reader reader;
     struct mi_checkpoint_item item;
-    if (mi_state_split(mi_buf_span(&b->state), &checkpoint, &positions) &&
+    if (mi_state_split(mi_buf_span(&b->state), &checkpoint, &positions, &store) &&
         mi_checkpoint_open(&reader, checkpoint) && mi_checkpoint_next(&reader, &item) == 1 && item.tag == 'H')
         return item.head.window_start;
     return 0;
@@ -307,8 +325,25 @@ void mi_bridge_free(struct mi_bridge *b)
     mi_config_release(b->next_config);
     mi_config_release(b->config);
     mi_buf_fini(&b->state);
+    mi_buf_fini(&b->last_words);
     pthread_mutex_destroy(&b->lock);
     free(b);
+}
+
+bool mi_bridge_store_behind(const struct mi_bridge *b)
+{
+    return b->store_behind;
+}
+
+struct mi_span mi_bridge_outstanding(const struct mi_bridge *b)
+{
+    return b->outstanding;
+}
+
+void mi_bridge_keep_outstanding(struct mi_bridge *b, struct mi_span outstanding)
+{
+    mi_buf_reset(&b->last_words);
+    mi_buf_add_span(&b->last_words, outstanding);
 }
 
 struct mi_journal *mi_bridge_journal(struct mi_bridge *b)
@@ -420,8 +455,14 @@ static void take_interest(struct mi_bridge *b)
 
 static bool build_state(struct mi_bridge *b)
 {
+    struct mi_journal_stats stats;
+    mi_journal_stats(b->journal, &stats);
+    struct mi_state_store store = {.clean = b->ended_clean, .next_sequence = stats.next_sequence};
+    if (b->ended_clean)
+        store.outstanding = mi_buf_span(&b->last_words);
     return mi_state_begin(&b->state) && mi_out_checkpoint(b->out, &b->state, &b->state_release) &&
-           mi_state_between(&b->state) && mi_in_save(b->in, &b->state) && mi_state_end(&b->state);
+           mi_state_between(&b->state) && mi_in_save(b->in, &b->state) && mi_state_end(&b->state) &&
+           mi_state_add_store(&b->state, &store);
 }
 
 /* Hands the state to the disk thread when something moved, and releases what an earlier one covers. */
@@ -442,9 +483,17 @@ static uint64_t keep_state(struct mi_bridge *b, uint64_t now)
     return b->state_due_ns;
 }
 
+/* When the broker made its last TICK, by the wall clock: what it saved later, it saved at its end. */
+static uint64_t last_tick_us(const struct mi_bridge *b)
+{
+    uint64_t ago_us = (mi_now_ns(b->options.clock) - atomic_load(&b->last_tick_ns)) / 1000;
+    return mi_wall_us(b->options.clock) - ago_us;
+}
+
 static void write_last_state(struct mi_bridge *b)
 {
     struct mi_error err;
+    b->ended_clean = mi_save_gate_last(&b->gate, last_tick_us(b));
     if (build_state(b) && mi_slots_write(b->slots, mi_buf_span(&b->state), &err) != 0)
         mi_log_line(b->options.log, MI_LOG_ERROR,
                     "state file: %s; what was shipped last is read back at the next start", err.text);

@@ -38,6 +38,15 @@ int mi_bridge_start(struct mi_bridge *b, struct mi_error *err);
  * flight, writes the state, joins both threads, closes the journal. NULL is allowed. Also before start. */
 void mi_bridge_free(struct mi_bridge *b);
 
+/* What is known of the broker's own store, for broker/retained.h. Is it behind the log: was the last end not
+ * clean, or did it begin with nothing? */
+bool mi_bridge_store_behind(const struct mi_bridge *b);
+/* The bytes that mi_bridge_keep_outstanding was given before the last clean end; empty when there was none.
+ * Live until start. */
+struct mi_span mi_bridge_outstanding(const struct mi_bridge *b);
+/* Just before free: bytes (copied) for the next start, should this end prove clean. */
+void mi_bridge_keep_outstanding(struct mi_bridge *b, struct mi_span outstanding);
+
 struct mi_journal *mi_bridge_journal(struct mi_bridge *b);
 struct mi_inbox *mi_bridge_inbox(struct mi_bridge *b);
 

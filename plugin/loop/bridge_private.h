@@ -10,6 +10,7 @@
 
 #include "iggy_client.h"
 #include "in/in.h"
+#include "in/save_gate.h"
 #include "loop/bridge.h"
 #include "loop/commit_wait.h"
 #include "loop/control.h"
@@ -30,6 +31,7 @@ struct mi_bridge {
     struct mi_control *control;   /* NULL: it could not be made */
     struct mi_disk_thread *disk;
     struct mi_commit_wait *commit_wait;
+    struct mi_save_gate gate; /* the bridge thread's while it runs */
     pthread_t thread;
     bool running;
     /* any thread */
@@ -41,6 +43,11 @@ struct mi_bridge {
     struct mi_config *next_config;             /* of a reload, held; NULL: none */
     struct mi_interest_picture *next_interest; /* held; NULL: none since the last look */
     char reload_error[512];                    /* empty: the last reload was taken over */
+    /* main thread */
+    bool store_behind;
+    struct mi_span outstanding; /* from the last clean end; in state, until start */
+    struct mi_buf last_words;   /* what is outstanding now, for the last state */
+    bool ended_clean;           /* the last state may say so */
     /* bridge thread */
     struct mi_config *config;
     struct mi_buf state;

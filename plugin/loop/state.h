@@ -1,11 +1,15 @@
 /*
- * state: the content of the state file: out's checkpoint and in's positions, side by side. Pure.
+ * state: the content of the state file: out's checkpoint, in's positions, and what is known of the broker's
+ * own store, side by side. Pure.
  *
  *   off len
  *     0   4  magic "MIS1"
  *     4   4  bytes of out's checkpoint
  *     8   4  bytes of in's positions
  *    12      checkpoint, positions
+ *         4  flags of the broker's store: 1 the end was clean, 2 a rebuild of retained values is not finished
+ *         8  next sequence of the journal
+ *            what was outstanding (broker/retained.h)
  *
  * The file itself (two slots, generation, CRC) is journal/slots.h.
  */
@@ -22,7 +26,17 @@ bool mi_state_begin(struct mi_buf *out);
 bool mi_state_between(struct mi_buf *out);
 bool mi_state_end(struct mi_buf *out);
 
-/* Splits a state; false when it is none. */
-bool mi_state_split(struct mi_span state, struct mi_span *checkpoint, struct mi_span *positions);
+struct mi_state_store {
+    bool clean; /* the broker saved after all that this state covers, and did not run on */
+    bool rebuilding;
+    uint64_t next_sequence;     /* of the journal */
+    struct mi_span outstanding; /* what broker/retained.h saved; empty unless clean */
+};
+/* After mi_state_end. */
+bool mi_state_add_store(struct mi_buf *out, const struct mi_state_store *store);
+
+/* Splits a state; false when it is none. A state without the last part gives one that is not clean. */
+bool mi_state_split(struct mi_span state, struct mi_span *checkpoint, struct mi_span *positions,
+                    struct mi_state_store *store);
 
 #endif

@@ -270,3 +270,8 @@ bool mi_map_has_filter(const struct mi_map *map, size_t rule)
 {
     return rule < map->count && (map->rules[rule].filter.count > 0 || map->rules[rule].regex);
 }
+
+bool mi_map_one_partition(const struct mi_map *map, size_t rule)
+{
+    return rule < map->count && !map->rules[rule].balanced && map->rules[rule].topic_only;
+}

@@ -153,6 +153,10 @@ bool mi_map_topic_fits(const struct mi_map *map, size_t rule, struct mi_span str
 bool mi_map_target_filter(const struct mi_map *map, size_t rule, struct mi_span stream, struct mi_span topic,
                           unsigned which, struct mi_buf *out);
 
+/* Do all messages of an MQTT topic that this rule sends go to one partition, in one order? Not when it is
+ * balanced, or when a template asks for more than the topic ({client_id}, {username}, {property:..}). */
+bool mi_map_one_partition(const struct mi_map *map, size_t rule);
+
 /* True when the rule has a way back for messages with an mqtt.topic header (a filter or regex), or only
  * mqtt_topic. */
 bool mi_map_has_filter(const struct mi_map *map, size_t rule);

@@ -40,6 +40,9 @@ bool mi_properties_add_byte(struct mi_buf *block, uint8_t id, uint8_t value);
 bool mi_properties_add_bytes(struct mi_buf *block, uint8_t id, struct mi_span value);
 bool mi_properties_add_pair(struct mi_buf *block, struct mi_span name, struct mi_span value);
 
+/* User property of what a bridge published with stamp: true; its value is the identity of that bridge. */
+#define MI_STAMP_NAME "mosquitto-iggy-origin"
+
 struct mi_property {
     uint8_t id;
     uint8_t byte;         /* MI_PROP_PAYLOAD_FORMAT */

@@ -35,6 +35,7 @@ enum mi_route_counter {
     MI_C_IN_AGE,               /* skipped: older than max_age */
     MI_C_IN_TOO_LARGE,         /* skipped: larger than max_poll_bytes */
     MI_C_LATE,                 /* acknowledged from the journal because Iggy took longer than wait_for_iggy */
+    MI_C_STAMPED,              /* not copied: a bridge of the same log published it before (stamp) */
     MI_C_ROUTE_COUNTERS
 };
 

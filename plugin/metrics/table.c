@@ -28,6 +28,9 @@ const struct mi_metric_row mi_route_rows[] = {
      "Confirmed messages that Iggy lost in a restart and that were sent again."},
     {MI_C_LATE, "late", NULL, MI_COUNTER,
      "PUBLISHes acknowledged from the journal because Iggy took longer than wait_for_iggy."},
+    {MI_C_STAMPED, "not_copied", "stamped", MI_COUNTER,
+     "PUBLISHes that were not copied: stamped are those that a bridge of the same log had published (see the "
+     "route's stamp)."},
     {MI_C_INJECTED, "injected", NULL, MI_COUNTER, "Messages from Iggy that were published into the broker."},
     {MI_C_IN_OWN, "in_skipped", "own_origin", MI_COUNTER,
      "Messages from Iggy that are not for the broker: its own ones, older than max_age, larger than "

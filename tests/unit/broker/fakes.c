@@ -12,7 +12,9 @@ struct fakes fakes;
 void fakes_reset(void)
 {
     mi_interest_picture_release(fakes.picture);
+    mi_buf_fini(&fakes.outstanding);
     memset(&fakes, 0, sizeof fakes);
+    mi_buf_init(&fakes.outstanding, 1 << 20);
     for (size_t i = 0; i < 2; i++)
         fakes.routes[i] = (struct mi_route){.name = i ? "second" : "first",
                                             .id = 100 + (uint32_t)i,
@@ -92,6 +94,24 @@ size_t mi_map_match(struct mi_map *map, const struct mi_map_input *input, struct
     return fakes.hit_count;
 }
 
+bool mi_map_maps_back(const struct mi_map *map, size_t rule, struct mi_span mqtt_topic, struct mi_span stream,
+                      struct mi_span topic)
+{
+    (void)mqtt_topic;
+    return mi_map_stream_fits(map, rule, stream) && mi_map_topic_fits(map, rule, stream, topic);
+}
+
+bool mi_map_stream_fits(const struct mi_map *map, size_t rule, struct mi_span stream)
+{
+    (void)map;
+    return fakes.read_back && rule == 1 && mi_span_equal(stream, mi_span_of("stream"));
+}
+
+bool mi_map_topic_fits(const struct mi_map *map, size_t rule, struct mi_span stream, struct mi_span topic)
+{
+    return mi_map_stream_fits(map, rule, stream) && mi_span_equal(topic, mi_span_of("topic"));
+}
+
 /* ---- journal ---- */
 
 const char *mi_journal_identity(const struct mi_journal *j)
@@ -150,6 +170,32 @@ void mi_bridge_free(struct mi_bridge *b)
 struct mi_journal *mi_bridge_journal(struct mi_bridge *b)
 {
     return (struct mi_journal *)b;
+}
+
+bool mi_bridge_store_behind(const struct mi_bridge *b)
+{
+    (void)b;
+    return false;
+}
+
+struct mi_span mi_bridge_outstanding(const struct mi_bridge *b)
+{
+    (void)b;
+    return mi_buf_span(&fakes.outstanding);
+}
+
+void mi_bridge_keep_outstanding(struct mi_bridge *b, struct mi_span outstanding)
+{
+    (void)b;
+    mi_buf_reset(&fakes.outstanding);
+    CU_ASSERT_TRUE(mi_buf_add_span(&fakes.outstanding, outstanding));
+}
+
+void mi_journal_stats(struct mi_journal *j, struct mi_journal_stats *out)
+{
+    (void)j;
+    memset(out, 0, sizeof *out);
+    out->next_sequence = 100;
 }
 
 struct mi_inbox *mi_bridge_inbox(struct mi_bridge *b)

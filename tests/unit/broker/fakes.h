@@ -16,6 +16,7 @@ struct fakes {
     enum mi_hit_status hit_status;
     bool ask_property; /* the map asks for user property "site" */
     char site[64];     /* what it got */
+    bool read_back;    /* the second route reads what the hits write */
     /* journal */
     enum mi_append append; /* of the next appends */
     int appends, records;
@@ -29,6 +30,7 @@ struct fakes {
     uint64_t waited_for, waited_ns;
     int starts, ticks, frees, configs_set, pictures_set;
     struct mi_interest_picture *picture; /* the last one, held */
+    struct mi_buf outstanding;           /* given at the last end, and handed out at the next start */
     char reload_note[600];
     void (*wake_main)(void *);
     void *wake_context;

@@ -48,7 +48,7 @@ static void start(void)
     mi_compat_init(&compat, &mi_symbols_system);
     metrics = mi_metrics_new();
     struct mi_hook_options o = {&compat,     &fakes.config, metrics, (struct mi_bridge *)&client,
-                                &fake_clock, &log_here};
+                                &fake_clock, &log_here,     NULL};
     hook = mi_hook_new(&o, NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(hook);
     client = (struct mosquitto){.id = "device", .username = "user", .protocol = V5};
@@ -347,6 +347,86 @@ static void waits_for_iggy_only_where_asked(void)
     end();
 }
 
+static void end_of(struct mi_retained *retained)
+{
+    end();
+    mi_retained_free(retained);
+}
+
+static uint64_t random_bits(void *context)
+{
+    (void)context;
+    return 1;
+}
+
+static const struct mi_clock retained_clock = {fake_now, fake_wall, random_bits, NULL};
+
+/* Starts again with a list of outstanding retained topics, and a second route that reads the first one's
+ * stream. */
+static struct mi_retained *start_with_retained(void)
+{
+    start();
+    struct mi_retained_options r = {10, 1, false, &retained_clock, NULL, NULL};
+    struct mi_retained *retained = mi_retained_new(&r);
+    struct mi_hook_options o = {&compat,     &fakes.config, metrics, (struct mi_bridge *)&client,
+                                &fake_clock, &log_here,     retained};
+    mi_hook_free(hook);
+    fakes.routes[1].direction = MI_IN;
+    fakes.read_back = true;
+    hook = mi_hook_new(&o, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(hook);
+    return retained;
+}
+
+static void an_own_retained_message_is_noted_once_it_is_journaled(void)
+{
+    struct mi_retained *retained = start_with_retained();
+    CU_ASSERT_EQUAL(publish(1, V5), MOSQ_ERR_SUCCESS);
+    CU_ASSERT_TRUE(mi_retained_foreign(retained, "a/b")); /* it was not retained */
+    event.retain = true;
+    fakes.append = MI_APPEND_FULL;
+    publish(1, V5);
+    CU_ASSERT_TRUE(mi_retained_foreign(retained, "a/b")); /* it was not journaled */
+    fakes.append = MI_APPEND_OK;
+    fakes.hit_status = MI_HIT_TOPIC_UNUSABLE;
+    CU_ASSERT_EQUAL(publish(1, V5), MOSQ_ERR_SUCCESS);
+    CU_ASSERT_TRUE(mi_retained_foreign(retained, "a/b")); /* it will not come back */
+    fakes.hit_status = MI_HIT_OK;
+    fakes.read_back = false;
+    CU_ASSERT_EQUAL(publish(1, V5), MOSQ_ERR_SUCCESS);
+    CU_ASSERT_TRUE(mi_retained_foreign(retained, "a/b")); /* nor this one */
+    fakes.read_back = true;
+    CU_ASSERT_EQUAL(publish(1, V5), MOSQ_ERR_SUCCESS);
+    CU_ASSERT_FALSE(mi_retained_own_again(retained, "a/b", fakes.last.sequence));
+    CU_ASSERT_EQUAL(publish(0, V3), MOSQ_ERR_SUCCESS);
+    mi_retained_rebuild_begin(retained);
+    CU_ASSERT_FALSE(mi_retained_rebuilt(retained, "a/b"));
+    end_of(retained);
+}
+
+static void what_a_bridge_of_the_same_log_stamped_is_not_copied(void)
+{
+    struct mi_retained *retained = start_with_retained();
+    mosquitto_property_add_string_pair(&event.properties, MQTT_PROP_USER_PROPERTY, "mosquitto-iggy-origin",
+                                       "ffffffffffffffffffffffffffffffff");
+    CU_ASSERT_EQUAL(publish(1, V5), MOSQ_ERR_SUCCESS);
+    CU_ASSERT_EQUAL(fakes.records, 1); /* no route asks for stamps */
+    fakes.routes[1].stamp = true;
+    CU_ASSERT_EQUAL(mi_hook_set_config(hook, &fakes.config, NULL), 0);
+    CU_ASSERT_EQUAL(publish(1, V5), MOSQ_ERR_SUCCESS);
+    CU_ASSERT_EQUAL(fakes.records, 1);
+    CU_ASSERT_EQUAL(counted(MI_C_STAMPED), 1);
+    fakes.read_back = false; /* the route with stamp reads another stream */
+    CU_ASSERT_EQUAL(publish(1, V5), MOSQ_ERR_SUCCESS);
+    CU_ASSERT_EQUAL(fakes.records, 2);
+    fakes.read_back = true;
+    mosquitto_property_free_all(&event.properties);
+    CU_ASSERT_EQUAL(publish(1, V5), MOSQ_ERR_SUCCESS);
+    CU_ASSERT_EQUAL(fakes.records, 3);
+    CU_ASSERT_EQUAL(counted(MI_C_STAMPED), 1);
+    end_of(retained);
+}
+
 static CU_TestInfo tests[] = {
     {"a PUBLISH is journaled whole", a_publish_is_journaled_whole},
     {"what a client does not have may be NULL", what_a_client_does_not_have_may_be_null},
@@ -365,6 +445,10 @@ static CU_TestInfo tests[] = {
     {"what a reconnect repeats is marked", what_a_reconnect_repeats_is_marked},
     {"what was refused is no repetition", what_was_refused_is_no_repetition},
     {"waits for Iggy only where asked", waits_for_iggy_only_where_asked},
+    {"an own retained message is noted once it is journaled",
+     an_own_retained_message_is_noted_once_it_is_journaled},
+    {"what a bridge of the same log stamped is not copied",
+     what_a_bridge_of_the_same_log_stamped_is_not_copied},
     CU_TEST_INFO_NULL,
 };
 MI_SUITE_MAIN("message_event", tests)

@@ -173,6 +173,26 @@ static void a_publish_goes_through_to_the_journal(void)
     end();
 }
 
+static void outstanding_retained_topics_go_from_one_run_to_the_next(void)
+{
+    struct mosquitto client = {"device", NULL, 4};
+    struct mosquitto_evt_message m = {.client = &client, .topic = (char *)"a", .retain = true, .qos = 1};
+    start();
+    fakes.routes[0].direction = MI_BOTH;
+    CU_ASSERT_EQUAL(stubs_fire(MOSQ_EVT_MESSAGE, &m), MOSQ_ERR_SUCCESS);
+    for (int run = 0; run < 3; run++) {
+        CU_ASSERT_EQUAL(mosquitto_plugin_cleanup(userdata, options, 1), MOSQ_ERR_SUCCESS);
+        CU_ASSERT_EQUAL(fakes.outstanding.len, 32);
+        if (run == 2)
+            fakes.outstanding.len = 20;
+        CU_ASSERT_EQUAL_FATAL(init(), MOSQ_ERR_SUCCESS);
+    }
+    stubs_fire(MOSQ_EVT_TICK, NULL);
+    CU_ASSERT_TRUE(stubs_logged("list of retained topics cannot be read"));
+    CU_ASSERT_EQUAL(mosquitto_plugin_cleanup(userdata, options, 1), MOSQ_ERR_SUCCESS);
+    CU_ASSERT_EQUAL(fakes.outstanding.len, 16);
+}
+
 static void nobody_but_us_writes_below_iggy(void)
 {
     start();
@@ -201,6 +221,8 @@ static CU_TestInfo tests[] = {
     {"it speaks version 5", it_speaks_version_5},
     {"the first TICK moves MESSAGE last and starts the threads",
      the_first_tick_moves_message_last_and_starts_the_threads},
+    {"outstanding retained topics go from one run to the next",
+     outstanding_retained_topics_go_from_one_run_to_the_next},
     {"threads that cannot start leave the journal working",
      threads_that_cannot_start_leave_the_journal_working},
     {"a broken configuration ends init with one line", a_broken_configuration_ends_init_with_one_line},

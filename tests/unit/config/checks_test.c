@@ -169,6 +169,32 @@ static void what_the_map_refuses_has_its_line(void)
     CU_ASSERT_TRUE(has(&found, true, "routes[0].topic", "not captured"));
 }
 
+static void what_spreads_a_topic_federates_no_retained_values(void)
+{
+    static const char *const spread[] = {"balanced\": true", "partition_key\": \"{client_id}\"",
+                                         "partition_key\": \"{property:site}\""};
+    char text[1000];
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(text, sizeof text,
+                 "{\"iggy\": {\"token_file\": \"password\"}, \"routes\": [{\"name\": \"r\", \"filter\": "
+                 "\"a/#\", \"direction\": \"both\", \"stream\": \"s\", \"topic\": \"t\", \"%s}]}",
+                 spread[i]);
+        struct mi_config *c = load(text, &found);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+        CU_ASSERT_TRUE(has(&found, false, i == 0 ? "routes[0].balanced" : "routes[0].partition_key",
+                           "retained values are not shared"));
+        CU_ASSERT_EQUAL(c->routes[0].retain, MI_RETAIN_NEVER);
+        mi_config_release(c);
+    }
+    struct mi_config *c = load(
+        "{\"iggy\": {\"token_file\": \"password\"}, \"routes\": [{\"name\": \"r\", \"filter\": \"a/{x}\", "
+        "\"direction\": \"both\", \"stream\": \"s\", \"topic\": \"t\", \"partition_key\": \"{x}\"}]}",
+        &found);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+    CU_ASSERT_EQUAL(c->routes[0].retain, MI_RETAIN_KEEP);
+    mi_config_release(c);
+}
+
 static void keys_that_a_direction_never_uses_are_warned_about(void)
 {
     struct mi_config *c =
@@ -297,6 +323,7 @@ static CU_TestInfo tests[] = {
     {"routes are checked", routes_are_checked},
     {"names with one hash are refused", names_with_one_hash_are_refused},
     {"what the map refuses has its line", what_the_map_refuses_has_its_line},
+    {"what spreads a topic federates no retained values", what_spreads_a_topic_federates_no_retained_values},
     {"keys that a direction never uses are warned about", keys_that_a_direction_never_uses_are_warned_about},
     {"many findings end with a count", many_findings_end_with_a_count},
     {"the last holder frees", the_last_holder_frees},

@@ -15,13 +15,14 @@ static void both_parts_come_back(void)
 {
     struct mi_buf b;
     struct mi_span checkpoint, positions;
+    struct mi_state_store store;
     mi_buf_init(&b, 1000);
     write_state(&b, "check", "positions!");
-    CU_ASSERT_TRUE(mi_state_split(mi_buf_span(&b), &checkpoint, &positions));
+    CU_ASSERT_TRUE(mi_state_split(mi_buf_span(&b), &checkpoint, &positions, &store));
     CU_ASSERT_TRUE(mi_span_equal(checkpoint, mi_span_of("check")));
     CU_ASSERT_TRUE(mi_span_equal(positions, mi_span_of("positions!")));
     write_state(&b, "", "p");
-    CU_ASSERT_TRUE(mi_state_split(mi_buf_span(&b), &checkpoint, &positions));
+    CU_ASSERT_TRUE(mi_state_split(mi_buf_span(&b), &checkpoint, &positions, &store));
     CU_ASSERT_EQUAL(checkpoint.len, 0);
     CU_ASSERT_EQUAL(positions.len, 1);
     mi_buf_fini(&b);
@@ -31,14 +32,41 @@ static void cut_or_foreign_bytes_are_refused(void)
 {
     struct mi_buf b;
     struct mi_span checkpoint, positions;
+    struct mi_state_store store;
     mi_buf_init(&b, 1000);
     write_state(&b, "check", "positions");
     for (size_t len = 0; len < b.len; len++) {
         struct mi_span cut = {b.data, len};
-        CU_ASSERT_FALSE(mi_state_split(cut, &checkpoint, &positions));
+        CU_ASSERT_FALSE(mi_state_split(cut, &checkpoint, &positions, &store));
     }
     b.data[0] ^= 1;
-    CU_ASSERT_FALSE(mi_state_split(mi_buf_span(&b), &checkpoint, &positions));
+    CU_ASSERT_FALSE(mi_state_split(mi_buf_span(&b), &checkpoint, &positions, &store));
+    mi_buf_fini(&b);
+}
+
+static void what_is_known_of_the_store_comes_back(void)
+{
+    struct mi_buf b;
+    struct mi_span checkpoint, positions;
+    struct mi_state_store store, in = {true, false, 77, mi_span_of("outstanding")};
+    mi_buf_init(&b, 1000);
+    write_state(&b, "check", "positions");
+    CU_ASSERT_TRUE(mi_state_split(mi_buf_span(&b), &checkpoint, &positions, &store));
+    CU_ASSERT_FALSE(store.clean || store.rebuilding); /* a state of an older version */
+    CU_ASSERT_TRUE(mi_state_add_store(&b, &in));
+    CU_ASSERT_TRUE(mi_state_split(mi_buf_span(&b), &checkpoint, &positions, &store));
+    CU_ASSERT_TRUE(mi_span_equal(positions, mi_span_of("positions")));
+    CU_ASSERT_TRUE(store.clean && !store.rebuilding);
+    CU_ASSERT_EQUAL(store.next_sequence, 77);
+    CU_ASSERT_TRUE(mi_span_equal(store.outstanding, mi_span_of("outstanding")));
+    struct mi_span cut = {b.data, b.len - store.outstanding.len - 1};
+    CU_ASSERT_TRUE(mi_state_split(cut, &checkpoint, &positions, &store));
+    CU_ASSERT_FALSE(store.clean);
+    write_state(&b, "check", "positions");
+    in = (struct mi_state_store){.rebuilding = true};
+    CU_ASSERT_TRUE(mi_state_add_store(&b, &in));
+    CU_ASSERT_TRUE(mi_state_split(mi_buf_span(&b), &checkpoint, &positions, &store));
+    CU_ASSERT_TRUE(!store.clean && store.rebuilding && store.outstanding.len == 0);
     mi_buf_fini(&b);
 }
 
@@ -56,6 +84,7 @@ static void a_state_that_does_not_fit_is_not_half_written(void)
 static CU_TestInfo tests[] = {
     {"both parts come back", both_parts_come_back},
     {"cut or foreign bytes are refused", cut_or_foreign_bytes_are_refused},
+    {"what is known of the store comes back", what_is_known_of_the_store_comes_back},
     {"a state that does not fit is not half written", a_state_that_does_not_fit_is_not_half_written},
     CU_TEST_INFO_NULL,
 };

@@ -229,6 +229,37 @@ static void random_rules_map_back_what_they_send(void)
     CU_ASSERT_TRUE(sent > 3000);
 }
 
+static void what_keeps_a_topic_in_one_partition(void)
+{
+    static const struct mi_rule_spec keyed[] = {
+        {.name = "topic", .filter = "a/#", .direction = MI_BOTH, .stream = "s", .topic = "t"},
+        {.name = "level",
+         .filter = "b/{x}",
+         .direction = MI_BOTH,
+         .stream = "s{x}",
+         .topic = "t",
+         .partition_key = "k{x}"},
+        {.name = "in turn",
+         .filter = "c/#",
+         .direction = MI_BOTH,
+         .stream = "s",
+         .topic = "t",
+         .balanced = true},
+        {.name = "client",
+         .filter = "d/#",
+         .direction = MI_BOTH,
+         .stream = "s",
+         .topic = "t",
+         .partition_key = "{client_id}"},
+        {.name = "user", .filter = "e/#", .direction = MI_BOTH, .stream = "of_{username}", .topic = "t"},
+    };
+    struct mi_map *m = map_of(keyed, 5, 0, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(m);
+    for (size_t i = 0; i < 6; i++)
+        CU_ASSERT_EQUAL(mi_map_one_partition(m, i), i < 2);
+    mi_map_free(m);
+}
+
 static CU_TestInfo tests[] = {
     {"only what the route sends there", only_what_the_route_sends_there},
     {"what the topic does not tell is any value", what_the_topic_does_not_tell_is_any_value},
@@ -238,6 +269,7 @@ static CU_TestInfo tests[] = {
     {"a native topic never begins with dollar", a_native_topic_never_begins_with_dollar},
     {"names that fit a template", names_that_fit_a_template},
     {"random rules map back what they send", random_rules_map_back_what_they_send},
+    {"what keeps a topic in one partition", what_keeps_a_topic_in_one_partition},
     CU_TEST_INFO_NULL,
 };
 MI_SUITE_MAIN("mapping back", tests)
