@@ -175,7 +175,7 @@ static void a_publish_goes_through_to_the_journal(void)
 
 static void outstanding_retained_topics_go_from_one_run_to_the_next(void)
 {
-    struct mosquitto client = {"device", NULL, 4};
+    struct mosquitto client = {.id = "device", .protocol = 4};
     struct mosquitto_evt_message m = {.client = &client, .topic = (char *)"a", .retain = true, .qos = 1};
     start();
     fakes.routes[0].direction = MI_BOTH;
