@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "broker/acl_event.h"
+#include "broker/client_events.h"
 #include "broker/interest_events.h"
 #include "broker/reload.h"
 #include "broker/subscriptions.h"
@@ -184,8 +185,9 @@ static int make_parts(struct mi_plugin *p)
         return refused(p, &err);
     struct mi_inject_options inject = {mi_bridge_inbox(p->bridge), p->metrics, &mi_clock_system, p->log};
     p->inject = mi_inject_new(&inject);
+    p->events = mi_client_events_new();
     mi_interest_events_start(p);
-    if (!p->inject || !mi_interest_events_follow_config(p))
+    if (!p->inject || !p->events || !mi_interest_events_follow_config(p))
         return no_memory(p);
     return MOSQ_ERR_SUCCESS;
 }
@@ -228,6 +230,7 @@ static void destroy(struct mi_plugin *p)
     mi_hook_free(p->hook);
     mi_inject_free(p->inject);
     mi_interest_free(p->interest);
+    mi_client_events_free(p->events);
     mi_bridge_free(p->bridge);
     mi_retained_free(p->retained);
     mi_wakeup_free(p->wakeup);

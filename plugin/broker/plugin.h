@@ -18,6 +18,8 @@
 #include "loop/bridge.h"
 #include "metrics/metrics.h"
 
+struct mi_client_events;
+
 struct mi_plugin {
     mosquitto_plugin_id_t *id;
     struct mi_compat compat;
@@ -34,6 +36,7 @@ struct mi_plugin {
     struct mi_interest *interest; /* NULL: no route asks for it (interest_events.h) */
     uint64_t interest_due_ns;     /* no new picture of it before */
     bool restored;                /* the broker may have begun with sessions of an earlier run */
+    struct mi_client_events *events;
     struct mi_wakeup *wakeup;
     struct mi_watchdog *watchdog; /* until the first TICK */
     bool acl_registered;          /* ACL_CHECK */

@@ -1,14 +1,18 @@
 #include "broker/subscriptions.h"
 
+#include "broker/client_events.h"
 #include "broker/interest_events.h"
 
-/* Who listens: wanted says from the configuration in force whether it needs to, heard gets each event while
- * it does. Order counts: the first row hears first. */
+/* Who listens: wanted says from the configuration in force whether it needs to, subscriptions whether
+ * SUBSCRIBE and UNSUBSCRIBE are among that (NULL: as wanted); heard gets each event while it does. Order
+ * counts: the first row hears first. */
 static const struct {
     bool (*wanted)(const struct mi_plugin *p);
+    bool (*subscriptions)(const struct mi_plugin *p);
     void (*heard)(struct mi_plugin *p, const struct mi_client_event *e);
 } listeners[] = {
-    {mi_interest_events_wanted, mi_interest_events_heard},
+    {mi_interest_events_wanted, NULL, mi_interest_events_heard},
+    {mi_client_events_wanted, mi_client_events_need_subscriptions, mi_client_events_heard},
 };
 enum { LISTENERS = sizeof listeners / sizeof listeners[0] };
 
@@ -17,7 +21,7 @@ static void tell(struct mi_plugin *p, struct mi_client_event *e);
 bool mi_subscriptions_wanted(const struct mi_plugin *p)
 {
     for (size_t i = 0; i < LISTENERS; i++)
-        if (listeners[i].wanted(p))
+        if (listeners[i].subscriptions ? listeners[i].subscriptions(p) : listeners[i].wanted(p))
             return true;
     return false;
 }

@@ -42,7 +42,7 @@ struct mi_client_event {
     int reason;
 };
 
-/* Is anybody there who listens? */
+/* Is anybody there who listens to SUBSCRIBE and UNSUBSCRIBE? */
 bool mi_subscriptions_wanted(const struct mi_plugin *p);
 
 /* ---- from the entry points ---- */

@@ -21,6 +21,7 @@ static void check_times(struct mi_build *b);
 static void check_journal(struct mi_build *b);
 static void check_dead_letter(struct mi_build *b);
 static void check_status(struct mi_build *b);
+static void check_iggy_name(struct mi_build *b, const char *where, const char *key, const char *name);
 
 void mi_check(struct mi_build *b)
 {
@@ -34,6 +35,8 @@ void mi_check(struct mi_build *b)
     check_times(b);
     check_journal(b);
     check_dead_letter(b);
+    check_iggy_name(b, "client_events", "stream", b->config->events_stream);
+    check_iggy_name(b, "client_events", "topic", b->config->events_topic);
     check_status(b);
     b->config->wake_signal = SIGRTMIN + (int)b->config->wake_signal_offset;
     mi_check_routes(b);
@@ -177,19 +180,18 @@ static void check_journal(struct mi_build *b)
         mi_warn(b, "journal", "sync_interval", "has no effect with \"sync\": \"always\"");
 }
 
-static void check_iggy_name(struct mi_build *b, const char *key, const char *name)
+static void check_iggy_name(struct mi_build *b, const char *where, const char *key, const char *name)
 {
     if (!name)
         return;
     enum mi_name_fault fault = mi_name_check(mi_span_of(name));
     if (fault == MI_NAME_NUMBER)
-        mi_refuse(b, "dead_letter", key,
-                  "\"%s\" would be read as Iggy's numeric id: put a letter into the name", name);
+        mi_refuse(b, where, key, "\"%s\" would be read as Iggy's numeric id: put a letter into the name",
+                  name);
     else if (fault != MI_NAME_GOOD)
-        mi_refuse(b, "dead_letter", key, "is no name for Iggy: use 1 to %d bytes of UTF-8", MI_MAX_IGGY_NAME);
+        mi_refuse(b, where, key, "is no name for Iggy: use 1 to %d bytes of UTF-8", MI_MAX_IGGY_NAME);
     else if (strpbrk(name, "{}"))
-        mi_refuse(b, "dead_letter", key,
-                  "\"%s\" is a template: dead letters have one constant stream and topic", name);
+        mi_refuse(b, where, key, "\"%s\" is a template: here stands one constant stream and topic", name);
 }
 
 static void check_dead_letter(struct mi_build *b)
@@ -198,8 +200,8 @@ static void check_dead_letter(struct mi_build *b)
     if (!c->dead_letter_stream != !c->dead_letter_topic)
         mi_refuse(b, "dead_letter", c->dead_letter_stream ? "stream" : "topic",
                   "stands alone: give both stream and topic, or neither for a file beside the journal");
-    check_iggy_name(b, "stream", c->dead_letter_stream);
-    check_iggy_name(b, "topic", c->dead_letter_topic);
+    check_iggy_name(b, "dead_letter", "stream", c->dead_letter_stream);
+    check_iggy_name(b, "dead_letter", "topic", c->dead_letter_topic);
 }
 
 /* ---- the status listener ---- */

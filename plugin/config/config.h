@@ -102,6 +102,11 @@ struct mi_config {
     uint64_t history_max_time_ns;
     uint32_t history_max_requests; /* at a time, in all */
     enum mi_history_rights history_rights;
+    /* client events */
+    bool events;         /* the block is there */
+    size_t events_route; /* then: index of their route, which takes no PUBLISH */
+    const char *events_stream, *events_topic;
+    bool events_connect, events_disconnect, events_refused, events_subscribe, events_unsubscribe;
     /* dead letters; NULL: files beside the journal */
     const char *dead_letter_stream, *dead_letter_topic;
     uint64_t dead_letter_file_max;

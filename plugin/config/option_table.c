@@ -27,6 +27,8 @@ const struct mi_option mi_options[] = {
      .help = "Where a PUBLISH goes that no route takes: a last route of that name with the filter `#`."},
     {MI_AT_ROOT, "dead_letter", MI_OBJECT, .opens = MI_AT_DEAD_LETTER,
      .help = "Where messages go that Iggy can never accept."},
+    {MI_AT_ROOT, "client_events", MI_OBJECT, .opens = MI_AT_CLIENT_EVENTS, .absent = "off",
+     .help = "Clients that come, go, subscribe or are refused, as records in Iggy (client-events.md)."},
     {MI_AT_ROOT, "status", MI_OBJECT, .opens = MI_AT_STATUS,
      .help = "The HTTP listener for metrics and health."},
     {MI_AT_ROOT, "broker", MI_OBJECT, .opens = MI_AT_BROKER, .help = "What concerns Mosquitto itself."},
@@ -204,6 +206,25 @@ const struct mi_option mi_options[] = {
      .min = 4096, .max = 1ull << 40,
      .help = "Most bytes of the file of dead letters, which takes what Iggy does not. A full one holds the "
              "route; nothing is dropped."},
+
+    {MI_AT_CLIENT_EVENTS, "stream", MI_TEXT, IN_CONFIG(events_stream), .min = 1, .max = MI_MAX_IGGY_NAME,
+     .required = true,
+     .help = "Stream of the events. It and `topic` are made when they are missing; the topic with one "
+             "partition."},
+    {MI_AT_CLIENT_EVENTS, "topic", MI_TEXT, IN_CONFIG(events_topic), .min = 1, .max = MI_MAX_IGGY_NAME,
+     .required = true, .help = "Topic of the events; the client id is the partition key."},
+    {MI_AT_CLIENT_EVENTS, "connect", MI_BOOL, IN_CONFIG(events_connect), .fallback = "true",
+     .help = "Clients that connected. Mosquitto 2.0 does not tell."},
+    {MI_AT_CLIENT_EVENTS, "disconnect", MI_BOOL, IN_CONFIG(events_disconnect), .fallback = "true",
+     .help = "Clients that went, with the broker's reason (2.0 knows none: -1)."},
+    {MI_AT_CLIENT_EVENTS, "refused", MI_BOOL, IN_CONFIG(events_refused), .fallback = "true",
+     .help = "Logins that this plugin refused (`auth`); what the broker or another plugin refuses is not "
+             "seen."},
+    {MI_AT_CLIENT_EVENTS, "subscribe", MI_BOOL, IN_CONFIG(events_subscribe), .fallback = "false",
+     .help = "Subscriptions. On Mosquitto 2.0 this needs `broker.acl`, and shows what was asked for, before "
+             "the rights are checked."},
+    {MI_AT_CLIENT_EVENTS, "unsubscribe", MI_BOOL, IN_CONFIG(events_unsubscribe), .fallback = "false",
+     .help = "Subscriptions that ended by an UNSUBSCRIBE; the same on 2.0."},
 
     {MI_AT_STATUS, "listen", MI_ADDRESS, IN_CONFIG(status_address), .fixed = true, .absent = "off",
      .help = "`HOST:PORT` (an IP address) of the listener for `/metrics`, `/health`, `/ready` and "

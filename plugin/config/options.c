@@ -21,6 +21,7 @@ const char *mi_place_path(enum mi_place place)
         [MI_AT_CREATE] = "routes[].create",
         [MI_AT_UNMATCHED] = "unmatched",
         [MI_AT_DEAD_LETTER] = "dead_letter",
+        [MI_AT_CLIENT_EVENTS] = "client_events",
         [MI_AT_STATUS] = "status",
         [MI_AT_BROKER] = "broker",
         [MI_AT_HISTORY] = "history",

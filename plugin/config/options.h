@@ -20,6 +20,7 @@ enum mi_place {
     MI_AT_CREATE,
     MI_AT_UNMATCHED, /* has no rows of its own: those of MI_AT_ROUTE that say so */
     MI_AT_DEAD_LETTER,
+    MI_AT_CLIENT_EVENTS,
     MI_AT_STATUS,
     MI_AT_BROKER,
     MI_AT_HISTORY,

@@ -110,7 +110,7 @@ static void print_routes(struct printer *p)
 {
     open_with(p, '[');
     for (size_t i = 0; i < p->config->route_count; i++)
-        if (!is_unmatched(p->config, i)) {
+        if (!is_unmatched(p->config, i) && !p->config->rules[i].aside) {
             next(p);
             print_route(p, i, MI_AT_ROUTE);
         }
@@ -130,6 +130,8 @@ static bool print_object(struct printer *p, const struct mi_option *o, const voi
 {
     if (o->opens == MI_AT_UNMATCHED)
         return print_unmatched(p);
+    if (o->opens == MI_AT_CLIENT_EVENTS && !p->config->events)
+        return false;
     bool first = p->first;
     print_place(p, o->opens, base, false);
     /* An object without any value, such as a status that is off. */

@@ -7,6 +7,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+static void order(struct mi_build *b);
+static void add_events(struct mi_build *b);
 static void check_names(struct mi_build *b);
 static void check_route(struct mi_build *b, const struct mi_route_draft *draft);
 static void check_unused(struct mi_build *b, const struct mi_route_draft *draft);
@@ -21,12 +23,51 @@ void mi_check_routes(struct mi_build *b)
     if (b->draft_count > MI_MAX_ROUTES)
         mi_refuse(b, "", "routes", "there are %zu routes, \"unmatched\" included: at most %d are possible",
                   b->draft_count, MI_MAX_ROUTES);
+    add_events(b);
+    order(b);
     for (size_t i = 0; i < b->draft_count; i++)
         check_route(b, &b->drafts[i]);
     check_names(b);
     make_map(b);
     check_retained(b);
     finish_creation(b);
+}
+
+/* The events of clients are accounted for as a route of their own, which takes no PUBLISH. */
+static void add_events(struct mi_build *b)
+{
+    struct mi_config *c = b->config;
+    if (!c->events_stream || !c->events_topic)
+        return;
+    struct mi_route_draft *draft = mi_build_draft(b, "client_events");
+    if (!draft)
+        return;
+    draft->rule.name = "client_events";
+    draft->rule.stream = c->events_stream;
+    draft->rule.topic = c->events_topic;
+    draft->rule.aside = true;
+}
+
+/* "unmatched" is the last of those that take a PUBLISH, wherever it stands in the file. */
+static void order(struct mi_build *b)
+{
+    for (size_t i = 0; i + 1 < b->draft_count; i++)
+        if (strcmp(b->drafts[i].where, "unmatched") == 0) {
+            struct mi_route_draft unmatched = b->drafts[i];
+            memmove(&b->drafts[i], &b->drafts[i + 1], (b->draft_count - i - 1) * sizeof unmatched);
+            b->drafts[b->draft_count - 1] = unmatched;
+            break;
+        }
+    for (size_t i = 0; i < b->draft_count; i++)
+        if (b->drafts[i].rule.aside) {
+            b->config->events = true;
+            b->config->events_route = i;
+        }
+}
+
+static bool is_taken(const struct mi_route_draft *draft, const char *reserved)
+{
+    return draft->rule.name && strcmp(draft->rule.name, reserved) == 0 && strcmp(draft->where, reserved) != 0;
 }
 
 static void check_route(struct mi_build *b, const struct mi_route_draft *draft)
@@ -38,7 +79,10 @@ static void check_route(struct mi_build *b, const struct mi_route_draft *draft)
                              "holds a control character: logs and metrics show the name");
             break;
         }
-    if (name && strcmp(name, "unmatched") == 0 && strcmp(draft->where, "unmatched") != 0)
+    if (is_taken(draft, "client_events"))
+        mi_route_finding(b, draft, true, "name",
+                         "\"client_events\" is the name of the events' own route: choose another");
+    if (is_taken(draft, "unmatched"))
         mi_route_finding(b, draft, true, "name",
                          "\"unmatched\" is the name of the last route: choose another");
     check_unused(b, draft);

@@ -3,6 +3,7 @@
  */
 #include <inttypes.h>
 
+#include "base/json_out.h"
 #include "loop/bridge_private.h"
 
 /* A broker that is alive ticks at least every 100 ms, on 2.1 without websockets every 10 s. */
@@ -26,16 +27,7 @@ bool mi_bridge_ready(void *bridge, const char **why)
 
 static bool add_string(struct mi_buf *json, const char *text)
 {
-    mi_buf_add_byte(json, '"');
-    for (const char *p = text; *p; p++) {
-        if (*p == '"' || *p == '\\')
-            mi_buf_addf(json, "\\%c", *p);
-        else if ((unsigned char)*p < 0x20)
-            mi_buf_addf(json, "\\u%04x", (unsigned char)*p);
-        else
-            mi_buf_add_byte(json, (uint8_t)*p);
-    }
-    return mi_buf_add_byte(json, '"');
+    return mi_json_add_string(json, mi_span_of(text), NULL);
 }
 
 static const char *server_text(const struct iggy_client *client)

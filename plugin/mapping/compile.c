@@ -55,6 +55,7 @@ static void compile_rule(struct compiler *c, const struct mi_rule_spec *spec, st
 {
     struct mi_names names = {.count = 0};
     rule->direction = spec->direction;
+    rule->aside = spec->aside;
     rule->goes_on = spec->go_on;
     rule->balanced = spec->balanced;
     rule->name = strdup(spec->name ? spec->name : "");
@@ -78,6 +79,8 @@ static void compile_rule(struct compiler *c, const struct mi_rule_spec *spec, st
 static int compile_pattern(struct compiler *c, const struct mi_rule_spec *spec, struct mi_rule *rule,
                            struct mi_names *names)
 {
+    if (spec->aside)
+        return 0;
     if (spec->filter && spec->regex)
         return refuse_text(c, "regex", "filter and regex are both given; keep the one that is meant");
     if (spec->filter)
@@ -214,7 +217,7 @@ static int build_trie(struct compiler *c)
     for (size_t i = 0; filters && goes_on && i < map->count; i++) {
         const struct mi_rule *rule = &map->rules[i];
         goes_on[i] = rule->goes_on;
-        if (!(rule->direction & MI_OUT))
+        if (!(rule->direction & MI_OUT) || rule->aside)
             continue;
         if (rule->regex)
             map->regexes[map->regex_count++] = (uint32_t)i;
@@ -234,7 +237,7 @@ static void check_order(struct compiler *c)
     for (size_t i = 0; i < c->map->count; i++) {
         const struct mi_rule *rule = &c->map->rules[i];
         c->number = i;
-        if (!(rule->direction & MI_OUT))
+        if (!(rule->direction & MI_OUT) || rule->aside)
             continue;
         if (rule->regex) {
             check_regex_order(c, i, catch_all);

@@ -34,7 +34,10 @@ static void tell(struct teller *t, size_t number, const struct mi_rule *rule)
     struct mi_span captures[MI_MAX_CAPTURES];
     struct mi_error why = {""};
     enum mi_verdict verdict;
-    if (!(rule->direction & MI_OUT)) {
+    if (rule->aside) {
+        verdict = MI_VERDICT_DIRECTION;
+        mi_error_set(&why, "it takes no PUBLISH");
+    } else if (!(rule->direction & MI_OUT)) {
         verdict = MI_VERDICT_DIRECTION;
         mi_error_set(&why, "direction is in");
     } else if (!matches(t, rule, captures, &why)) {

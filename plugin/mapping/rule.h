@@ -16,6 +16,7 @@ enum { MI_NAME_KEPT = 1024 }; /* bytes of an unusable name that a hit shows */
 struct mi_rule {
     char *name;
     enum mi_direction direction;
+    bool aside; /* takes no PUBLISH */
     bool goes_on;
     bool balanced;
     bool topic_only;         /* stream, topic and key follow from the MQTT topic alone */

@@ -28,6 +28,7 @@ struct mi_rule_spec {
     const char *topic;         /* template */
     const char *partition_key; /* template; NULL is "{topic}" */
     bool balanced;             /* instead of a key */
+    bool aside;                /* takes no PUBLISH; constant stream and topic, and nothing else */
     bool go_on;                /* "continue": later rules are tried too */
     const char
         *mqtt_topic; /* template of the way back; needed for native messages unless the filter is a topic */

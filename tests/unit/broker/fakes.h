@@ -23,7 +23,7 @@ struct fakes {
     struct mi_record last;
     uint8_t bytes[4][4096]; /* headers of the last records */
     size_t header_len[4];
-    char payload[256];
+    char payload[1024];
     /* bridge */
     bool missing, bridge_refused, start_fails;
     bool settled; /* answer to the next waits */

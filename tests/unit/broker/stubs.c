@@ -68,6 +68,22 @@ int mosquitto_client_sub_count(const struct mosquitto *client)
     return client->subscriptions;
 }
 
+const char *mosquitto_client_address(const struct mosquitto *client)
+{
+    return client->address;
+}
+
+int mosquitto_client_protocol(const struct mosquitto *client)
+{
+    return client->websockets ? mp_websockets : mp_mqtt;
+}
+
+int mosquitto_client_keepalive(const struct mosquitto *client)
+{
+    (void)client;
+    return 60;
+}
+
 void mosquitto_free(void *mem)
 {
     free(mem);

@@ -14,6 +14,8 @@ struct mosquitto {
     int protocol;
     bool clean;
     int subscriptions;
+    const char *address;
+    bool websockets;
 };
 
 enum { STUB_MAX = 600 };

@@ -314,6 +314,48 @@ static void other_addresses_than_loopback_need_access_rules(void)
     mi_config_release(c);
 }
 
+static void client_events_are_a_route_of_their_own(void)
+{
+#define EVENTS "\"client_events\": { \"stream\": \"mqtt\", \"topic\": \"clients\", \"subscribe\": true }"
+    struct mi_config *c =
+        load_with(EVENTS ", \"unmatched\": { \"stream\": \"s\", \"topic\": \"t\" }", &found);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+    CU_ASSERT_TRUE(c->events && c->events_subscribe && c->events_connect && !c->events_unsubscribe);
+    CU_ASSERT_STRING_EQUAL(c->routes[c->events_route].name, "client_events");
+    CU_ASSERT_TRUE(c->routes[c->events_route].create);
+    CU_ASSERT_STRING_EQUAL(c->routes[c->route_count - 1].name, "unmatched");
+    static const char *const topics[] = {"client_events", "mqtt/clients", "$x"};
+    for (size_t i = 0; i < sizeof topics / sizeof *topics; i++) {
+        struct mi_hit hits[MI_MAX_HITS];
+        struct mi_map_input input = {.topic = mi_span_of(topics[i])};
+        size_t count = mi_map_match(c->map, &input, hits);
+        for (size_t k = 0; k < count; k++)
+            CU_ASSERT_NOT_EQUAL(hits[k].rule, c->events_route);
+    }
+    mi_config_release(c);
+    CU_ASSERT_TRUE(refuses(load_with("\"client_events\": { \"stream\": \"s\" }", &found), "client_events",
+                           "\"topic\" is missing"));
+    CU_ASSERT_TRUE(
+        refuses(load_with("\"client_events\": { \"stream\": \"s\", \"topic\": \"{client_id}\" }", &found),
+                "client_events.topic", "is a template"));
+    CU_ASSERT_TRUE(refuses(load_routes("[" ROUTE("client_events", OUT) "]", &found), "routes[0].name",
+                           "choose another"));
+}
+
+/* Wherever it stands in the file. */
+static void unmatched_comes_last(void)
+{
+    struct mi_config *c = load("{ \"iggy\": { \"token_file\": \"password\" },\n"
+                               "\"unmatched\": { \"stream\": \"s\", \"topic\": \"t\" },\n"
+                               "\"routes\": [" ROUTE("a", OUT) "] }",
+                               &found);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+    CU_ASSERT_EQUAL(c->route_count, 2);
+    CU_ASSERT_STRING_EQUAL(c->routes[0].name, "a");
+    CU_ASSERT_STRING_EQUAL(c->routes[1].name, "unmatched");
+    mi_config_release(c);
+}
+
 static CU_TestInfo tests[] = {
     {"one kind of login is needed", one_kind_of_login_is_needed},
     {"a password open to all is refused", a_password_open_to_all_is_refused},
@@ -329,6 +371,8 @@ static CU_TestInfo tests[] = {
     {"the last holder frees", the_last_holder_frees},
     {"a reload says what it cannot change", a_reload_says_what_it_cannot_change},
     {"other addresses than loopback need access rules", other_addresses_than_loopback_need_access_rules},
+    {"client events are a route of their own", client_events_are_a_route_of_their_own},
+    {"unmatched comes last", unmatched_comes_last},
     CU_TEST_INFO_NULL,
 };
 MI_SUITE_MAIN("config checks", tests)

@@ -1,0 +1,26 @@
+/*
+ * client_events: what happens to clients, as records in Iggy (docs/client-events.md): one JSON object each,
+ * through the same journal, accounted for as the route "client_events".
+ *
+ * An event is never a reason to refuse or disconnect anybody, and never waits: what the journal cannot take
+ * is dropped and counted (dropped, reason qos0). Main thread only.
+ */
+#ifndef MI_CLIENT_EVENTS_H
+#define MI_CLIENT_EVENTS_H
+
+#include "broker/subscriptions.h"
+
+struct mi_client_events;
+struct mi_client_events *mi_client_events_new(void);    /* NULL when memory is out */
+void mi_client_events_free(struct mi_client_events *e); /* NULL is allowed */
+
+/* As rows of the table in subscriptions.c. */
+bool mi_client_events_wanted(const struct mi_plugin *p);
+bool mi_client_events_need_subscriptions(const struct mi_plugin *p);
+void mi_client_events_heard(struct mi_plugin *p, const struct mi_client_event *e);
+
+/* A login that this plugin refused; why is static text without spaces, such as "credentials". */
+void mi_client_events_refused(struct mi_plugin *p, const struct mosquitto *client, const char *username,
+                              const char *why);
+
+#endif
