@@ -80,6 +80,8 @@ struct iggy_result {
     uint32_t retry_after_ms; /* from Retry-After, else 0 */
     bool new_connection;     /* the request opened a new TCP connection: one sign of a restarted server */
     bool logged_in_again;    /* a token that had not expired was refused: another sign */
+    bool too_large;          /* with IGGY_GARBLED: the answer was cut off at its bound, not read */
+    size_t answer_bytes;     /* bytes of the answer's body that came */
     char text[240];          /* for people: one sentence with endpoint, status and reason; never a secret */
 };
 

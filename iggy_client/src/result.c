@@ -43,6 +43,8 @@ void result_of_answer(struct iggy_result *result, struct answer *answer, const c
     result->code = error.id;
     result->retry_after_ms = answer->retry_after_ms;
     result->new_connection = answer->new_connection;
+    result->too_large = answer->facts.end == EXCHANGE_TOO_LARGE;
+    result->answer_bytes = answer->len;
     if (o.kind != IGGY_OK) {
         char what[112];
         describe(what, sizeof what, answer, &error);

@@ -261,11 +261,10 @@ static int on_rewind(void *arg, curl_off_t offset, int origin)
 static size_t on_write(char *data, size_t size, size_t count, void *arg)
 {
     struct exchange *e = arg;
-    if (!mi_buf_add(&e->answer, data, size * count)) {
-        e->too_large = true;
-        return 0;
-    }
-    return size * count;
+    if (mi_buf_add(&e->answer, data, size * count))
+        return size * count;
+    e->too_large = size * count > e->answer.max - e->answer.len; /* else memory is out */
+    return 0;
 }
 
 static bool set_headers(struct exchange *e, const struct exchange_request *request)

@@ -72,7 +72,7 @@ size_t mi_inject_tick(struct mi_inject *in, size_t max)
 static void report_delivered(struct mi_inject *in)
 {
     for (const struct mi_inbound *m = in->published; m; m = m->next)
-        mi_inbox_delivered(in->options.inbox, m->reader, m->offset);
+        mi_inbox_delivered(in->options.inbox, m->reader, &m->mark);
     free_list(in->published);
     in->published = NULL;
 }
@@ -83,7 +83,7 @@ static void skip(struct mi_inject *in, const struct mi_inbound *m, enum mi_route
     mi_count(mi_metrics_route(in->options.metrics, m->route, NULL), which, 1);
     mi_log_limited(in->options.log, &in->limit, mi_now_ns(in->options.clock), LOG_EVERY_S * MI_NS_PER_S,
                    MI_LOG_WARNING, "a message from Iggy (offset %llu) is not published: %s",
-                   (unsigned long long)m->offset, why);
+                   (unsigned long long)m->mark.offset, why);
 }
 
 static bool topic_allowed(const char *topic)

@@ -66,7 +66,6 @@ static struct mi_inbound *make(const struct mi_delivery *d, enum mi_decoded form
     inbound->qos = form == MI_DECODED_MQTT ? m->qos : route->in_qos;
     inbound->retain = retain_flag(route->retain, m->retain);
     inbound->route = route->id;
-    inbound->offset = d->offset;
     return inbound;
 }
 

@@ -14,7 +14,6 @@ struct mi_delivery {
     size_t route; /* index */
     struct mi_span stream, topic;
     uint32_t partition;
-    uint64_t offset;
     uint64_t appended_us; /* Iggy's own stamp */
     struct mi_span headers, payload;
     uint64_t now_us; /* wall clock, for max_age */
@@ -22,9 +21,10 @@ struct mi_delivery {
     void *context;
 };
 
-/* Makes the message (the caller owns it), or returns NULL with the counter that tells why in *skipped, and a
- * sentence for the log (static text; NULL: nothing to say) in *why. *skipped is MI_C_ROUTE_COUNTERS when
- * memory is out: then the same message must be tried again. scratch is for the envelope. */
+/* Makes the message (the caller owns it, and fills in reader and mark), or returns NULL with the counter that
+ * tells why in *skipped, and a sentence for the log (static text; NULL: nothing to say) in *why. *skipped is
+ * MI_C_ROUTE_COUNTERS when memory is out: then the same message must be tried again. scratch is for the
+ * envelope. */
 struct mi_inbound *mi_deliver(const struct mi_delivery *d, struct mi_buf *scratch, struct mi_buf *topic,
                               enum mi_route_counter *skipped, const char **why);
 

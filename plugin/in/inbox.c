@@ -7,7 +7,7 @@
 
 struct delivery {
     uint32_t reader;
-    uint64_t offset;
+    struct mi_mark mark;
 };
 
 struct mi_inbox {
@@ -95,12 +95,13 @@ static size_t size_of(const struct mi_inbound *m)
     return sizeof *m + strlen(m->topic) + m->payload_len + m->properties_len;
 }
 
-bool mi_inbox_has_room(struct mi_inbox *inbox)
+size_t mi_inbox_room(struct mi_inbox *inbox)
 {
     pthread_mutex_lock(&inbox->lock);
-    bool room = atomic_load(&inbox->count) < inbox->max_messages && inbox->bytes < inbox->max_bytes;
+    size_t count = atomic_load(&inbox->count);
+    bool room = count < inbox->max_messages && inbox->bytes < inbox->max_bytes;
     pthread_mutex_unlock(&inbox->lock);
-    return room;
+    return room ? inbox->max_messages - count : 0;
 }
 
 void mi_inbox_put(struct mi_inbox *inbox, struct mi_inbound *m)
@@ -147,11 +148,11 @@ struct mi_inbound *mi_inbox_take(struct mi_inbox *inbox, size_t max)
 }
 
 /* Positions only move forward, so a newer report of a reader replaces the one before it. */
-static bool replace_last(struct mi_inbox *inbox, uint32_t reader, uint64_t offset)
+static bool replace_last(struct mi_inbox *inbox, uint32_t reader, const struct mi_mark *mark)
 {
     for (size_t i = inbox->delivery_count; i > 0; i--) {
         if (inbox->deliveries[i - 1].reader == reader) {
-            inbox->deliveries[i - 1].offset = offset;
+            inbox->deliveries[i - 1].mark = *mark;
             return true;
         }
     }
@@ -169,19 +170,19 @@ static bool grow(struct mi_inbox *inbox)
     return true;
 }
 
-void mi_inbox_delivered(struct mi_inbox *inbox, uint32_t reader, uint64_t offset)
+void mi_inbox_delivered(struct mi_inbox *inbox, uint32_t reader, const struct mi_mark *mark)
 {
     pthread_mutex_lock(&inbox->lock);
     /* Without memory the report is lost: the position stays behind, and after a crash the message comes
      * again. */
-    if (!replace_last(inbox, reader, offset) && (inbox->delivery_count < inbox->delivery_cap || grow(inbox)))
-        inbox->deliveries[inbox->delivery_count++] = (struct delivery){reader, offset};
+    if (!replace_last(inbox, reader, mark) && (inbox->delivery_count < inbox->delivery_cap || grow(inbox)))
+        inbox->deliveries[inbox->delivery_count++] = (struct delivery){reader, *mark};
     atomic_store(&inbox->reported, inbox->delivery_count);
     pthread_mutex_unlock(&inbox->lock);
 }
 
-void mi_inbox_collect(struct mi_inbox *inbox, void (*each)(void *context, uint32_t reader, uint64_t offset),
-                      void *context)
+void mi_inbox_collect(struct mi_inbox *inbox,
+                      void (*each)(void *context, uint32_t reader, const struct mi_mark *mark), void *context)
 {
     if (atomic_load(&inbox->reported) == 0)
         return;
@@ -193,6 +194,6 @@ void mi_inbox_collect(struct mi_inbox *inbox, void (*each)(void *context, uint32
     atomic_store(&inbox->reported, 0);
     pthread_mutex_unlock(&inbox->lock);
     for (size_t i = 0; i < n; i++)
-        each(context, list[i].reader, list[i].offset);
+        each(context, list[i].reader, &list[i].mark);
     free(list);
 }

@@ -10,6 +10,14 @@
 
 #include "base/bytes.h"
 
+/* A message of a partition, well enough to know it again after the server lost some and gave their offsets to
+ * others. */
+struct mi_mark {
+    uint64_t offset;
+    uint64_t id_hi, id_lo; /* Iggy's 128-bit message id */
+    uint64_t stamp_us;     /* when Iggy appended it */
+};
+
 struct mi_inbound {
     char *topic;      /* NUL-terminated */
     uint8_t *payload; /* NULL when empty */
@@ -20,7 +28,7 @@ struct mi_inbound {
     uint32_t properties_len;
     uint32_t route;  /* id, for counting */
     uint32_t reader; /* which reader it came from, and its position once it is delivered */
-    uint64_t offset;
+    struct mi_mark mark;
     struct mi_inbound *next;
 };
 
@@ -32,8 +40,9 @@ void mi_inbox_free(struct mi_inbox *inbox); /* frees what is left in it */
 struct mi_inbound *mi_inbound_new(struct mi_span topic, struct mi_span payload, struct mi_span properties);
 void mi_inbound_free(struct mi_inbound *m);
 
-/* Bridge thread. Is there room for more? Then any one message fits, whatever its size. */
-bool mi_inbox_has_room(struct mi_inbox *inbox);
+/* Bridge thread. How many more messages there is room for; 0 while its bytes are used up. With room, any one
+ * message fits, whatever its size. */
+size_t mi_inbox_room(struct mi_inbox *inbox);
 void mi_inbox_put(struct mi_inbox *inbox, struct mi_inbound *m);
 
 /* Main thread. Cheap when empty (one atomic load: TICK fires per packet on Mosquitto 2.0). Takes at most max
@@ -43,9 +52,10 @@ bool mi_inbox_empty(struct mi_inbox *inbox);
 
 /* Main thread: the message was handed to the broker and the following TICK has come: its position may move.
  */
-void mi_inbox_delivered(struct mi_inbox *inbox, uint32_t reader, uint64_t offset);
-/* Bridge thread: calls each for what was reported since the last call. */
-void mi_inbox_collect(struct mi_inbox *inbox, void (*each)(void *context, uint32_t reader, uint64_t offset),
+void mi_inbox_delivered(struct mi_inbox *inbox, uint32_t reader, const struct mi_mark *mark);
+/* Bridge thread: calls each for what was reported since the last call, the newest of each reader only. */
+void mi_inbox_collect(struct mi_inbox *inbox,
+                      void (*each)(void *context, uint32_t reader, const struct mi_mark *mark),
                       void *context);
 size_t mi_inbox_count(struct mi_inbox *inbox); /* any thread */
 

@@ -36,6 +36,10 @@ enum mi_route_counter {
     MI_C_IN_TOO_LARGE,         /* skipped: larger than max_poll_bytes */
     MI_C_LATE,                 /* acknowledged from the journal because Iggy took longer than wait_for_iggy */
     MI_C_STAMPED,              /* not copied: a bridge of the same log published it before (stamp) */
+    MI_C_IN_EXPIRED,           /* messages that retention took before they were read */
+    MI_C_IN_MADE_AGAIN,        /* topics that were made again under the name */
+    MI_C_IN_TAIL_LOST,         /* times that a partition ended before what was already read */
+    MI_C_IN_REUSED,            /* times that an offset had become another message */
     MI_C_ROUTE_COUNTERS
 };
 

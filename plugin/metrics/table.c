@@ -41,6 +41,15 @@ const struct mi_metric_row mi_route_rows[] = {
      "Messages from Iggy that may not be injected: a topic that this route would not send there, or "
      "unreadable headers."},
     {MI_C_IN_BROKEN, "in_rejected", "headers", MI_COUNTER, NULL},
+    {MI_C_IN_EXPIRED, "in_expired", NULL, MI_COUNTER,
+     "Messages that Iggy's retention removed before they were read."},
+    {MI_C_IN_MADE_AGAIN, "in_made_again", NULL, MI_COUNTER,
+     "Topics that were deleted and made again while they were read; they are read from their beginning."},
+    {MI_C_IN_TAIL_LOST, "in_tail_lost", NULL, MI_COUNTER,
+     "Times that a partition ended before what was already read, because Iggy lost messages in a restart."},
+    {MI_C_IN_REUSED, "in_offsets_reused", NULL, MI_COUNTER,
+     "Times that another message stood where one was read, because Iggy lost messages and gave their offsets "
+     "out again."},
 };
 const size_t mi_route_row_count = sizeof mi_route_rows / sizeof *mi_route_rows;
 

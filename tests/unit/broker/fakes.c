@@ -269,11 +269,11 @@ struct mi_inbound *mi_inbox_take(struct mi_inbox *inbox, size_t max)
     return all;
 }
 
-void mi_inbox_delivered(struct mi_inbox *inbox, uint32_t reader, uint64_t offset)
+void mi_inbox_delivered(struct mi_inbox *inbox, uint32_t reader, const struct mi_mark *mark)
 {
     (void)inbox;
     (void)reader;
-    (void)offset;
+    (void)mark;
 }
 
 void mi_inbound_free(struct mi_inbound *m)

@@ -33,11 +33,11 @@ struct mi_inbound *mi_inbox_take(struct mi_inbox *inbox, size_t max)
     return first == inbox_list ? NULL : first;
 }
 
-void mi_inbox_delivered(struct mi_inbox *inbox, uint32_t reader, uint64_t offset)
+void mi_inbox_delivered(struct mi_inbox *inbox, uint32_t reader, const struct mi_mark *mark)
 {
     (void)inbox;
     CU_ASSERT_EQUAL(reader, 7);
-    delivered[delivered_count++] = offset;
+    delivered[delivered_count++] = mark->offset;
 }
 
 void mi_inbound_free(struct mi_inbound *m)
@@ -55,7 +55,7 @@ static void put(uint64_t offset, const char *topic, struct mi_span properties)
     m->payload_len = 1;
     m->qos = 1;
     m->reader = 7;
-    m->offset = offset;
+    m->mark.offset = offset;
     if (properties.len) {
         m->properties = malloc(properties.len);
         memcpy(m->properties, properties.data, properties.len);
