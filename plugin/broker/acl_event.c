@@ -21,10 +21,6 @@ int mi_acl_event_register(struct mi_plugin *p)
         mi_acl_event_unregister(p);
         return MOSQ_ERR_SUCCESS;
     }
-    if (p->config->broker.acl == MI_ACL_NOT_STATED) {
-        mi_log_line(p->log, MI_LOG_ERROR, "broker.acl: must be stated: none, acl_file or plugin");
-        return MOSQ_ERR_INVAL;
-    }
     int result = mosquitto_callback_register(p->id, MOSQ_EVT_ACL_CHECK, on_acl_check, NULL, p);
     if (result != MOSQ_ERR_SUCCESS)
         mi_log_line(p->log, MI_LOG_ERROR, "the broker does not take the callback for ACL_CHECK (error %d)",
@@ -45,5 +41,6 @@ void mi_acl_event_unregister(struct mi_plugin *p)
 int mi_acl_event(struct mi_plugin *p, const struct mosquitto_evt_acl_check *e)
 {
     mi_subscriptions_check(p, e);
-    return p->config->broker.acl == MI_ACL_NONE ? MOSQ_ERR_SUCCESS : MOSQ_ERR_PLUGIN_DEFER;
+    return p->config->broker.acl == MI_ACL_NONE && !p->somebody_decides ? MOSQ_ERR_SUCCESS
+                                                                        : MOSQ_ERR_PLUGIN_DEFER;
 }

@@ -7,7 +7,8 @@
  * what the broker would have found without this plugin:
  *
  *   acl_file, plugin   DEFER: that one decides, and everything is denied should it be missing
- *   none               SUCCESS: everything is allowed, as a broker without any ACL does
+ *   none               SUCCESS: everything is allowed, as a broker without any ACL does; DEFER as soon as a
+ *                      reload shows that the broker's own file has one after all
  *
  * On 2.1 ACL_CHECK is not registered to look on: its neutral answer turns the denial of a plugin that defers
  * into a grant. Main thread only.
@@ -18,7 +19,8 @@
 #include "broker/plugin.h"
 
 /* Registers ACL_CHECK, or takes it off, as the configuration in force needs it; at start and after a reload.
- * An error of the broker's, logged, or MOSQ_ERR_INVAL when broker.acl is not stated. */
+ * An error of the broker's, logged. Where ACL_CHECK is needed the configuration states broker.acl; should it
+ * not, the answer is DEFER. */
 int mi_acl_event_register(struct mi_plugin *p);
 void mi_acl_event_unregister(struct mi_plugin *p);
 

@@ -17,6 +17,7 @@
 #include "broker/reload.h"
 #include "broker/subscriptions.h"
 #include "broker/tick.h"
+#include "config/broker_file.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 #define FIRST_TICK_MS 5000
@@ -192,12 +193,29 @@ static int make_parts(struct mi_plugin *p)
     return MOSQ_ERR_SUCCESS;
 }
 
+struct mi_config *mi_plugin_load_config(struct mi_plugin *p, mi_find find, void *context)
+{
+    struct mi_broker_file file;
+    struct mi_error err;
+    struct mi_broker_view view = {.series = p->compat.v2_1 ? MI_SERIES_2_1 : MI_SERIES_2_0};
+    if (mi_broker_file_read_own(&file, &err) == 0) {
+        const struct mi_broker_section *section = mi_broker_file_section(&file);
+        view.file = &file;
+        p->somebody_decides = section->acl_file || section->plugin || file.sections[0].plugin;
+    } else {
+        view.why = err.text;
+    }
+    struct mi_config *config = mi_config_from_broker(p->opts, p->opt_count, &view, find, context);
+    mi_broker_file_free(&file);
+    return config;
+}
+
 static int make(struct mi_plugin *p, const struct mosquitto_opt *options, int option_count)
 {
     int result = make_base(p, options, option_count);
     if (result != MOSQ_ERR_SUCCESS)
         return result;
-    p->config = mi_config_from_options(p->opts, p->opt_count, mi_plugin_log_finding, (void *)p->log);
+    p->config = mi_plugin_load_config(p, mi_plugin_log_finding, (void *)p->log);
     if (!p->config)
         return MOSQ_ERR_INVAL;
     if (!p->compat.has_readers)

@@ -40,6 +40,8 @@ struct mi_plugin {
     struct mi_wakeup *wakeup;
     struct mi_watchdog *watchdog; /* until the first TICK */
     bool acl_registered;          /* ACL_CHECK */
+    bool somebody_decides; /* as far as the broker's own file tells: it has an acl_file or a plugin for rights
+                            */
     bool ticked;
     bool started;                      /* the bridge threads run */
     uint64_t start_again_ns;           /* when to try again to start them */
@@ -48,6 +50,9 @@ struct mi_plugin {
 
 /* Logs one finding of the configuration: "file:line: key: sentence". context is a struct mi_log. */
 void mi_plugin_log_finding(void *context, const struct mi_finding *finding);
+
+/* Reads the configuration, with what the broker's own file says now. NULL when it is refused. */
+struct mi_config *mi_plugin_load_config(struct mi_plugin *p, mi_find find, void *context);
 
 /* Takes MESSAGE off and registers it again, so that this plugin hears it after every other. */
 int mi_plugin_move_message_last(struct mi_plugin *p);

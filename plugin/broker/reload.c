@@ -49,7 +49,7 @@ static void take_over(struct mi_plugin *p, struct mi_config *config)
 int mi_reload(struct mi_plugin *p)
 {
     struct collector c = {.log = p->log};
-    struct mi_config *config = mi_config_from_options(p->opts, p->opt_count, collect, &c);
+    struct mi_config *config = mi_plugin_load_config(p, collect, &c);
     if (config) {
         mi_config_report_fixed(p->config, config, collect, &c);
         take_over(p, config);

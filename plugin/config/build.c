@@ -27,6 +27,7 @@ int mi_build_start(struct mi_build *b, mi_find find, void *context)
         mi_finding_at(b, true, "", 0, "memory is out");
         return -1;
     }
+    b->config->broker.autosave_interval_s = b->config->broker.max_queued_messages = UINT64_MAX;
     for (enum mi_place place = MI_AT_ROOT; place < MI_PLACES; place++)
         if (place != MI_AT_ROUTE && place != MI_AT_CREATE && place != MI_AT_UNMATCHED)
             set_defaults(b, place, b->config);

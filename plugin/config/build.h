@@ -27,6 +27,7 @@ struct mi_build {
     const char *urls[MI_MAX_URLS];
     struct mi_route_draft *drafts;
     size_t draft_count, draft_cap;
+    const struct mi_broker_view *broker; /* NULL: nothing is known */
     /* findings */
     mi_find find;
     void *context;
@@ -73,6 +74,8 @@ void mi_read_config_file(struct mi_build *b, const char *path);
 void mi_read_plugin_opts(struct mi_build *b, const struct mi_plugin_opt *opts, size_t count);
 /* check.c: everything that concerns more than one key, and the secrets. */
 void mi_check(struct mi_build *b);
+/* broker_facts.c: completes the block "broker", and checks what depends on the broker. */
+void mi_check_broker(struct mi_build *b);
 /* routes.c: drafts -> routes, rules and map. */
 void mi_check_routes(struct mi_build *b);
 

@@ -40,6 +40,7 @@ void mi_check(struct mi_build *b)
     check_status(b);
     b->config->wake_signal = SIGRTMIN + (int)b->config->wake_signal_offset;
     mi_check_routes(b);
+    mi_check_broker(b);
 }
 
 static void check_name(struct mi_build *b)

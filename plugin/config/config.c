@@ -22,8 +22,15 @@ struct box {
 struct mi_config *mi_config_from_options(const struct mi_plugin_opt *opts, size_t count, mi_find find,
                                          void *context)
 {
+    return mi_config_from_broker(opts, count, NULL, find, context);
+}
+
+struct mi_config *mi_config_from_broker(const struct mi_plugin_opt *opts, size_t count,
+                                        const struct mi_broker_view *view, mi_find find, void *context)
+{
     struct mi_build b;
     if (mi_build_start(&b, find, context) == 0) {
+        b.broker = view;
         mi_read_plugin_opts(&b, opts, count);
         mi_check(&b);
     }

@@ -143,6 +143,18 @@ struct mi_plugin_opt {
  * anything was refused (every finding is reported first). The caller holds the result. Main thread. */
 struct mi_config *mi_config_from_options(const struct mi_plugin_opt *opts, size_t count, mi_find find,
                                          void *context);
+/* What is known of the broker: its series and its own file (broker_file.h). */
+enum mi_series { MI_SERIES_NOT_KNOWN, MI_SERIES_2_0, MI_SERIES_2_1 };
+struct mi_broker_file;
+struct mi_broker_view {
+    enum mi_series series;
+    const struct mi_broker_file *file; /* NULL: it could not be read */
+    const char *why;                   /* a sentence, when it could not */
+};
+/* The same, with that: the block "broker" is completed from it, and what contradicts it is refused. view may
+ * be NULL. */
+struct mi_config *mi_config_from_broker(const struct mi_plugin_opt *opts, size_t count,
+                                        const struct mi_broker_view *view, mi_find find, void *context);
 /* From a file alone (the tool). A reload calls mi_config_from_options again with the options of the start:
  * they may hold plugin_opt_journal beside the file, and secrets are read again. */
 struct mi_config *mi_config_from_file(const char *path, mi_find find, void *context);

@@ -250,7 +250,7 @@ const struct mi_option mi_options[] = {
              "when another plugin uses the same."},
 
     {MI_AT_BROKER, "acl", MI_CHOICE, IN_CONFIG(broker.acl), .choices = "none|acl_file|plugin",
-     .first = MI_ACL_NONE, .fixed = true, .absent = "not stated",
+     .first = MI_ACL_NONE, .absent = "not stated",
      .help = "Who decides the broker's topic rights beside this plugin: its `acl_file`, another plugin, or "
              "nobody. A plugin cannot see it. Needed for `feed: on_subscribe` on Mosquitto 2.0 and for "
              "`history`; never guessed."},
@@ -262,10 +262,11 @@ const struct mi_option mi_options[] = {
     {MI_AT_BROKER, "persistence_file", MI_PATH, IN_CONFIG(broker.persistence_file), .fixed = true,
      .absent = "what the broker's file says", .help = "Path of that `mosquitto.db`."},
     {MI_AT_BROKER, "autosave_interval", MI_TIME, IN_CONFIG(broker.autosave_interval_s),
-     .unit_ns = MI_NS_PER_S, .max = DAYS(365), .fixed = true, .absent = "what the broker's file says",
+     .unit_ns = MI_NS_PER_S, .max = DAYS(365), .unknown = true, .fixed = true,
+     .absent = "what the broker's file says",
      .help = "How often the broker saves it; `0s`: only at its end."},
     {MI_AT_BROKER, "max_queued_messages", MI_COUNT, IN_CONFIG(broker.max_queued_messages), .max = 1000000000,
-     .fixed = true, .absent = "what the broker's file says",
+     .unknown = true, .fixed = true, .absent = "what the broker's file says",
      .help =
          "The broker's own limit of messages that wait for one client; what exceeds it the broker drops."},
     {MI_AT_BROKER, "bridges", MI_CHOICE, IN_CONFIG(broker.bridges), .choices = "false|true", .first = MI_NO,

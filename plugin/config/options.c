@@ -189,7 +189,8 @@ bool mi_option_value(const struct mi_option *o, const void *base, struct mi_buf 
         return add_text(o, base, out);
     char text[MI_UNIT_TEXT];
     uint64_t number = load(o, base);
-    if (o->kind == MI_TIME && number == 0 && !o->fallback)
+    if ((o->kind == MI_TIME && number == 0 && !o->fallback && !o->unknown) ||
+        (o->unknown && number == UINT64_MAX) || (o->kind == MI_CHOICE && number < o->first))
         return false;
     if (o->kind == MI_CHOICE)
         add_word(o, number, out);

@@ -54,6 +54,7 @@ struct mi_option {
     uint64_t unit_ns;
     const char *choices; /* "hold|refuse" */
     unsigned first;
+    bool unknown;         /* MI_TIME, MI_COUNT: UINT64_MAX is "not known", and 0 a value as any other */
     const char *word;     /* MI_TIME: a word that stands for UINT64_MAX */
     size_t offset, width; /* in struct mi_config, or struct mi_route_draft for routes (build.h) */
     bool required;

@@ -130,7 +130,9 @@ static bool print_object(struct printer *p, const struct mi_option *o, const voi
 {
     if (o->opens == MI_AT_UNMATCHED)
         return print_unmatched(p);
-    if (o->opens == MI_AT_CLIENT_EVENTS && !p->config->events)
+    /* Their defaults, written down, would turn them on. */
+    if ((o->opens == MI_AT_CLIENT_EVENTS && !p->config->events) ||
+        (o->opens == MI_AT_HISTORY && !p->config->history))
         return false;
     bool first = p->first;
     print_place(p, o->opens, base, false);

@@ -44,9 +44,10 @@ const struct mi_message *fakes_decoded(int record)
 
 /* ---- configuration ---- */
 
-struct mi_config *mi_config_from_options(const struct mi_plugin_opt *opts, size_t count, mi_find find,
-                                         void *context)
+struct mi_config *mi_config_from_broker(const struct mi_plugin_opt *opts, size_t count,
+                                        const struct mi_broker_view *view, mi_find find, void *context)
 {
+    CU_ASSERT_TRUE(view->series == MI_SERIES_2_0 && !view->file && view->why);
     CU_ASSERT_TRUE(count == 0 || strcmp(opts[0].key, "config_file") == 0);
     if (fakes.config_refused) {
         find(context, &(struct mi_finding){true, "/etc/iggy.json", 12, "routes[0].filter", "it is broken"});
