@@ -6,6 +6,7 @@
 
 #include "broker/compat.h"
 #include "broker/properties.h"
+#include "broker/store_retained.h"
 
 enum { LOG_EVERY_S = 10 };
 
@@ -14,17 +15,22 @@ struct mi_inject {
     struct mi_inbound
         *waiting; /* taken from the inbox, oldest first; the broker had no memory for the first */
     struct mi_inbound *published; /* in the last TICK; not yet reported */
+    bool decided, publishes;      /* about the first that waits */
+    struct mi_store_retained store;
     struct mi_log_limit limit;
 };
 
 static void report_delivered(struct mi_inject *in);
+static bool take(struct mi_inject *in, struct mi_inbound *m);
 static bool publish(struct mi_inject *in, const struct mi_inbound *m);
 
 struct mi_inject *mi_inject_new(const struct mi_inject_options *options)
 {
     struct mi_inject *in = calloc(1, sizeof *in);
-    if (in)
-        in->options = *options;
+    if (!in)
+        return NULL;
+    in->options = *options;
+    mi_store_retained_init(&in->store, options->compat, options->clock);
     return in;
 }
 
@@ -53,6 +59,7 @@ bool mi_inject_idle(const struct mi_inject *in)
 
 size_t mi_inject_tick(struct mi_inject *in, size_t max)
 {
+    mi_retained_tick(in->options.retained);
     if (in->published)
         report_delivered(in);
     if (mi_inject_idle(in))
@@ -60,7 +67,7 @@ size_t mi_inject_tick(struct mi_inject *in, size_t max)
     if (!in->waiting)
         in->waiting = mi_inbox_take(in->options.inbox, max);
     size_t count = 0;
-    for (struct mi_inbound **end = &in->published; in->waiting && publish(in, in->waiting); count++) {
+    for (struct mi_inbound **end = &in->published; in->waiting && take(in, in->waiting); count++) {
         *end = in->waiting;
         in->waiting = in->waiting->next;
         (*end)->next = NULL;
@@ -75,6 +82,47 @@ static void report_delivered(struct mi_inject *in)
         mi_inbox_delivered(in->options.inbox, m->reader, &m->mark);
     free_list(in->published);
     in->published = NULL;
+}
+
+/* Is our own message, which was read back, to be published again? */
+static bool own_wanted(struct mi_inject *in, const struct mi_inbound *m)
+{
+    enum mi_own_back back = mi_retained_own_back(in->options.retained, m->topic, m->mark.id_lo);
+    bool publish_it =
+        m->retain && (back == MI_OWN_PUBLISH || (back == MI_OWN_STORE && !mi_store_retained(&in->store, m)));
+    if (!publish_it)
+        mi_count(mi_metrics_route(in->options.metrics, m->route, NULL), MI_C_IN_OWN, 1);
+    return publish_it;
+}
+
+/* Is it to be published, and with retain on? Asked once per message: what waits for memory has its answer. */
+static bool wanted(struct mi_inject *in, struct mi_inbound *m)
+{
+    switch (m->kind) {
+    case MI_INBOUND_OWN:
+        return own_wanted(in, m);
+    case MI_INBOUND_REBUILT:
+        return mi_retained_rebuilt(in->options.retained, m->topic);
+    case MI_INBOUND_REBUILD_END:
+        mi_retained_rebuild_end(in->options.retained);
+        return false;
+    default:
+        m->retain = m->retain && mi_retained_foreign(in->options.retained, m->topic);
+        return true;
+    }
+}
+
+/* False when it must be tried again. */
+static bool take(struct mi_inject *in, struct mi_inbound *m)
+{
+    if (!in->decided) {
+        in->decided = true;
+        in->publishes = wanted(in, m);
+    }
+    if (in->publishes && !publish(in, m))
+        return false;
+    in->decided = false;
+    return true;
 }
 
 static void skip(struct mi_inject *in, const struct mi_inbound *m, enum mi_route_counter which,
@@ -110,6 +158,8 @@ static bool publish(struct mi_inject *in, const struct mi_inbound *m)
                                                m->retain, properties);
     if (result == MOSQ_ERR_SUCCESS) {
         mi_count(mi_metrics_route(in->options.metrics, m->route, NULL), MI_C_INJECTED, 1);
+        if (m->retain)
+            mi_retained_published(in->options.retained, m->topic);
         return true;
     }
     mosquitto_property_free_all(&properties);

@@ -13,6 +13,8 @@
 
 #include "base/log.h"
 #include "base/clock.h"
+#include "broker/compat.h"
+#include "broker/retained.h"
 #include "in/inbox.h"
 #include "metrics/metrics.h"
 
@@ -21,6 +23,8 @@ struct mi_inject_options {
     struct mi_metrics *metrics;
     const struct mi_clock *clock;
     const struct mi_log *log;
+    struct mi_retained *retained; /* decides about retained messages */
+    const struct mi_compat *compat;
 };
 
 struct mi_inject;

@@ -154,6 +154,7 @@ static bool make_retained(struct mi_plugin *p)
     struct mi_retained_options o = {
         .max_topics = MAX_RETAINED_TOPICS,
         .first_sequence = stats.next_sequence,
+        .routes_later = p->compat.v2_1,
         .store_behind = mi_bridge_store_behind(p->bridge),
         .clock = &mi_clock_system,
         .settled = settled_below,
@@ -184,7 +185,8 @@ static int make_parts(struct mi_plugin *p)
     p->hook = mi_hook_new(&hook, &err);
     if (!p->hook)
         return refused(p, &err);
-    struct mi_inject_options inject = {mi_bridge_inbox(p->bridge), p->metrics, &mi_clock_system, p->log};
+    struct mi_inject_options inject = {
+        mi_bridge_inbox(p->bridge), p->metrics, &mi_clock_system, p->log, p->retained, &p->compat};
     p->inject = mi_inject_new(&inject);
     p->events = mi_client_events_new();
     mi_interest_events_start(p);

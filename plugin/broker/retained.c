@@ -4,14 +4,18 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { FIRST_SLOTS = 64, ENTRY = 16, GIVE_UP_S = 60 };
+enum { FIRST_SLOTS = 64, ENTRY = 16, GIVE_UP_S = 60, MAX_FLYING = 256 };
+
+#define OVERTAKEN (1ull << 63) /* beside a saved sequence */
 
 struct entry {
     uint64_t topic;    /* hash; 0: the slot is free */
     uint64_t sequence; /* of the newest own message that was not read back */
     uint64_t since_ns; /* when a foreign message first found it settled and not back; 0: not yet */
     bool outstanding;
-    bool newer; /* it got a retained value since the rebuild began */
+    bool overtaken; /* the outstanding one, by a foreign one that was routed later */
+    bool flying;    /* published with retain on in this TICK, not yet routed */
+    bool newer;     /* it got a retained value since the rebuild began */
 };
 
 struct mi_retained {
@@ -19,6 +23,9 @@ struct mi_retained {
     uint64_t seed;
     struct entry *slots; /* linear probing, at most half full */
     size_t slot_count, used;
+    uint64_t flying[MAX_FLYING]; /* topics */
+    size_t flying_count;
+    bool flying_unknown; /* more than those */
     unsigned rebuilds;
     uint64_t again_below; /* own messages below it that are not outstanding here are stored again */
     bool forgot_newer;    /* a topic of the rebuild got a newer value that is unknown here */
@@ -105,7 +112,7 @@ static struct entry *demand(struct mi_retained *r, uint64_t topic)
 /* Frees the slot unless it still says something; what stands behind it closes up. */
 static void drop_if_idle(struct mi_retained *r, struct entry *e)
 {
-    if (e->outstanding || e->newer)
+    if (e->outstanding || e->newer || e->flying)
         return;
     size_t mask = r->slot_count - 1, hole = (size_t)(e - r->slots);
     for (size_t i = (hole + 1) & mask; r->slots[i].topic; i = (i + 1) & mask) {
@@ -146,6 +153,7 @@ void mi_retained_own(struct mi_retained *r, const char *topic, uint64_t sequence
         return;
     }
     e->outstanding = true;
+    e->overtaken = e->flying || r->flying_unknown;
     e->sequence = sequence;
     e->since_ns = 0;
 }
@@ -176,22 +184,49 @@ bool mi_retained_foreign(struct mi_retained *r, const char *topic)
     return true;
 }
 
-bool mi_retained_own_again(struct mi_retained *r, const char *topic, uint64_t sequence)
+void mi_retained_published(struct mi_retained *r, const char *topic)
+{
+    if (!r->o.routes_later)
+        return;
+    struct entry *e = r->flying_count < MAX_FLYING ? demand(r, hash_of(r, topic)) : NULL;
+    if (!e) {
+        r->flying_unknown = true;
+        return;
+    }
+    if (!e->flying)
+        r->flying[r->flying_count++] = e->topic;
+    e->flying = true;
+}
+
+void mi_retained_tick(struct mi_retained *r)
+{
+    for (; r->flying_count > 0; r->flying_count--) {
+        struct entry *e = find(r, r->flying[r->flying_count - 1]);
+        if (e) {
+            e->flying = false;
+            drop_if_idle(r, e);
+        }
+    }
+    r->flying_unknown = false;
+}
+
+enum mi_own_back mi_retained_own_back(struct mi_retained *r, const char *topic, uint64_t sequence)
 {
     uint64_t hash = hash_of(r, topic);
     struct entry *e = find(r, hash);
     if (e && e->outstanding) {
+        bool overtaken = e->sequence <= sequence && e->overtaken;
         if (e->sequence <= sequence) {
             e->outstanding = false;
             note_newer(r, e);
             drop_if_idle(r, e);
         }
-        return false;
+        return overtaken ? MI_OWN_STORE : MI_OWN_DONE;
     }
-    bool again = sequence < r->again_below;
-    if (again)
-        note_newer(r, r->rebuilds ? demand(r, hash) : NULL);
-    return again;
+    if (sequence >= r->again_below)
+        return MI_OWN_DONE;
+    note_newer(r, r->rebuilds ? demand(r, hash) : NULL);
+    return MI_OWN_PUBLISH;
 }
 
 void mi_retained_rebuild_begin(struct mi_retained *r)
@@ -234,7 +269,7 @@ bool mi_retained_save(const struct mi_retained *r, struct mi_buf *out)
         if (!r->slots[i].topic || !r->slots[i].outstanding)
             continue;
         mi_put_u64le(number, r->slots[i].topic);
-        mi_put_u64le(number + 8, r->slots[i].sequence);
+        mi_put_u64le(number + 8, r->slots[i].sequence | (r->slots[i].overtaken ? OVERTAKEN : 0));
         mi_buf_add(out, number, ENTRY);
     }
     return !out->failed;
@@ -253,7 +288,8 @@ bool mi_retained_load(struct mi_retained *r, struct mi_span saved)
         if (!e)
             return false;
         e->outstanding = true;
-        e->sequence = mi_get_u64le(at + 8);
+        e->sequence = mi_get_u64le(at + 8) & ~OVERTAKEN;
+        e->overtaken = mi_get_u64le(at + 8) & OVERTAKEN;
     }
     return true;
 }

@@ -12,6 +12,10 @@
  *
  * A topic must keep to one partition for this: its messages are then numbered and read in one order.
  *
+ * Overtaken. Mosquitto 2.1 routes what TICK publishes only after it has read its sockets. A client's PUBLISH
+ * that comes in between is stored first, and then replaced by the foreign value, which stands earlier in the
+ * log: it is stored again when it is read back.
+ *
  * After a start. A clean stop writes down what was outstanding, and the store was saved. After any other end,
  * and where the store began empty, the store is behind the log: what earlier runs published is then stored
  * again as it is read back, in the order of the log, which live subscribers may see a second time.
@@ -31,6 +35,7 @@
 struct mi_retained_options {
     size_t max_topics;
     uint64_t first_sequence; /* of this run of the journal; lower ones are of earlier runs */
+    bool routes_later;       /* what TICK publishes is routed after clients were heard: Mosquitto 2.1 */
     bool store_behind;       /* of the log: the last end was not clean, or the store began empty */
     const struct mi_clock *clock;
     /* Records with a lower sequence are settled: in the log, or never to come. */
@@ -50,8 +55,18 @@ void mi_retained_own(struct mi_retained *r, const char *topic, uint64_t sequence
  * foreign one, is outstanding no more: it became a dead letter, or nobody reads that partition now. */
 bool mi_retained_foreign(struct mi_retained *r, const char *topic);
 
-/* An own retained message was read back: must it be published again, with retain on? */
-bool mi_retained_own_again(struct mi_retained *r, const char *topic, uint64_t sequence);
+/* A message with retain on was published, whatever its kind. */
+void mi_retained_published(struct mi_retained *r, const char *topic);
+/* A TICK begins: what was published in the one before is routed. Cheap. */
+void mi_retained_tick(struct mi_retained *r);
+
+/* What becomes of an own retained message that was read back. */
+enum mi_own_back {
+    MI_OWN_DONE,   /* the broker has it */
+    MI_OWN_STORE,  /* subscribers have it, but it was overtaken: it should be stored again */
+    MI_OWN_PUBLISH /* it must be published again, with retain on */
+};
+enum mi_own_back mi_retained_own_back(struct mi_retained *r, const char *topic, uint64_t sequence);
 
 /* Between begin and end of a rebuild (they nest) topics with newer values are remembered. */
 void mi_retained_rebuild_begin(struct mi_retained *r);
@@ -66,7 +81,7 @@ bool mi_retained_rebuilt(const struct mi_retained *r, const char *topic);
  *   off len
  *     0   8  seed of the hashes
  *     8   8  own messages below this sequence that are not among the entries are stored again
- *    16      entries: XXH64 of the topic (8), sequence (8) */
+ *    16      entries: XXH64 of the topic (8), sequence (8; highest bit: overtaken) */
 bool mi_retained_save(const struct mi_retained *r, struct mi_buf *out);
 bool mi_retained_load(struct mi_retained *r, struct mi_span saved);
 

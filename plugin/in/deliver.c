@@ -81,7 +81,8 @@ struct mi_inbound *mi_deliver(const struct mi_delivery *d, struct mi_buf *scratc
         *why = "an envelope version that this bridge does not know";
     if (form == MI_DECODED_UNKNOWN || form == MI_DECODED_BROKEN)
         return NULL;
-    if (form == MI_DECODED_MQTT && d->is_own(d->context, m.origin)) {
+    bool own = form == MI_DECODED_MQTT && d->is_own(d->context, m.origin);
+    if (own && !(m.retain && d->config->routes[d->route].retain != MI_RETAIN_NEVER)) {
         *skipped = MI_C_IN_OWN;
         *why = NULL;
         return NULL;
@@ -94,12 +95,17 @@ struct mi_inbound *mi_deliver(const struct mi_delivery *d, struct mi_buf *scratc
         *why = "its topic may not be published to";
         return NULL;
     }
-    if (too_old(d, &m)) {
+    if (too_old(d, &m) && !own) {
         *skipped = MI_C_IN_AGE;
         *why = NULL;
         return NULL;
     }
     *skipped = MI_C_ROUTE_COUNTERS;
     *why = "out of memory";
-    return make(d, form, &m, mi_buf_span(topic));
+    struct mi_inbound *inbound = make(d, form, &m, mi_buf_span(topic));
+    if (inbound && own) {
+        inbound->kind = MI_INBOUND_OWN;
+        inbound->retain = !too_old(d, &m);
+    }
+    return inbound;
 }

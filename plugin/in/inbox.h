@@ -19,6 +19,7 @@ struct mi_mark {
 };
 
 struct mi_inbound {
+    enum mi_inbound_kind kind;
     char *topic;      /* NUL-terminated */
     uint8_t *payload; /* NULL when empty */
     uint32_t payload_len;

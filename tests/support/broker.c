@@ -11,9 +11,9 @@
 
 enum { START_MS = 10000 };
 
-static const char *program(void)
+static const char *program(const struct mi_broker *b)
 {
-    const char *named = getenv("MOSQUITTO");
+    const char *named = b->program && *b->program ? b->program : getenv("MOSQUITTO");
     if (named && *named)
         return named;
     return access("/usr/sbin/mosquitto", X_OK) == 0 ? "/usr/sbin/mosquitto" : "mosquitto";
@@ -100,7 +100,7 @@ static bool start_process(struct mi_broker *b)
     char conf[300], log[300];
     path_of(b, "mosquitto.conf", conf, sizeof conf);
     path_of(b, "broker.log", log, sizeof log);
-    char *argv[] = {(char *)program(), (char *)"-c", conf, NULL};
+    char *argv[] = {(char *)program(b), (char *)"-c", conf, NULL};
     return mi_process_start(&b->process, log, argv, NULL);
 }
 

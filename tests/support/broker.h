@@ -19,6 +19,7 @@ struct mi_broker {
     struct mi_process process; /* its output: the broker's log */
     char dir[256];             /* holds mosquitto.conf, iggy.json, iggy.password, journal/, broker.log */
     uint16_t port, status_port;
+    const char *program; /* set between prepare and start: instead of MOSQUITTO; NULL: none */
 };
 
 /* Makes the folder and chooses the port. extra: further lines for mosquitto.conf that stand before the plugin

@@ -359,6 +359,12 @@ static uint64_t random_bits(void *context)
     return 1;
 }
 
+static uint64_t nothing_settled(void *context)
+{
+    (void)context;
+    return 0;
+}
+
 static const struct mi_clock retained_clock = {fake_now, fake_wall, random_bits, NULL};
 
 /* Starts again with a list of outstanding retained topics, and a second route that reads the first one's
@@ -366,7 +372,7 @@ static const struct mi_clock retained_clock = {fake_now, fake_wall, random_bits,
 static struct mi_retained *start_with_retained(void)
 {
     start();
-    struct mi_retained_options r = {10, 1, false, &retained_clock, NULL, NULL};
+    struct mi_retained_options r = {10, 1, false, false, &retained_clock, nothing_settled, NULL};
     struct mi_retained *retained = mi_retained_new(&r);
     struct mi_hook_options o = {&compat,     &fakes.config, metrics, (struct mi_bridge *)&client,
                                 &fake_clock, &log_here,     retained};
@@ -397,7 +403,8 @@ static void an_own_retained_message_is_noted_once_it_is_journaled(void)
     CU_ASSERT_TRUE(mi_retained_foreign(retained, "a/b")); /* nor this one */
     fakes.read_back = true;
     CU_ASSERT_EQUAL(publish(1, V5), MOSQ_ERR_SUCCESS);
-    CU_ASSERT_FALSE(mi_retained_own_again(retained, "a/b", fakes.last.sequence));
+    CU_ASSERT_FALSE(mi_retained_foreign(retained, "a/b"));
+    CU_ASSERT_EQUAL(MI_OWN_DONE, mi_retained_own_back(retained, "a/b", fakes.last.sequence));
     CU_ASSERT_EQUAL(publish(0, V3), MOSQ_ERR_SUCCESS);
     mi_retained_rebuild_begin(retained);
     CU_ASSERT_FALSE(mi_retained_rebuilt(retained, "a/b"));

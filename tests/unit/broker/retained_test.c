@@ -28,14 +28,24 @@ static uint64_t settled_below(void *context)
     return settled;
 }
 
+static bool routes_later; /* of the brokers made next */
+
 static struct mi_retained *make(size_t max_topics, uint64_t first_sequence, bool store_behind)
 {
-    struct mi_retained_options o = {max_topics, first_sequence, store_behind, &fake, settled_below, NULL};
+    struct mi_retained_options o = {max_topics, first_sequence, routes_later, store_behind,
+                                    &fake,      settled_below,  NULL};
     struct mi_retained *r = mi_retained_new(&o);
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
     now_ns = 1;
     settled = 0;
     return r;
+}
+
+static bool own_again(struct mi_retained *r, const char *topic, uint64_t sequence)
+{
+    enum mi_own_back back = mi_retained_own_back(r, topic, sequence);
+    CU_ASSERT_NOT_EQUAL(back, MI_OWN_STORE);
+    return back == MI_OWN_PUBLISH;
 }
 
 static void an_own_value_holds_foreign_ones_off_until_it_is_read_back(void)
@@ -46,9 +56,9 @@ static void an_own_value_holds_foreign_ones_off_until_it_is_read_back(void)
     mi_retained_own(r, "a", 101);
     CU_ASSERT_FALSE(mi_retained_foreign(r, "a"));
     CU_ASSERT_TRUE(mi_retained_foreign(r, "b"));
-    CU_ASSERT_FALSE(mi_retained_own_again(r, "a", 100)); /* the newer one is still to come */
+    CU_ASSERT_FALSE(own_again(r, "a", 100)); /* the newer one is still to come */
     CU_ASSERT_FALSE(mi_retained_foreign(r, "a"));
-    CU_ASSERT_FALSE(mi_retained_own_again(r, "a", 101));
+    CU_ASSERT_FALSE(own_again(r, "a", 101));
     CU_ASSERT_TRUE(mi_retained_foreign(r, "a"));
     mi_retained_free(r);
 }
@@ -66,20 +76,56 @@ static void what_never_comes_back_is_given_up(void)
     CU_ASSERT_FALSE(mi_retained_foreign(r, "a"));
     now_ns += 2 * MI_NS_PER_S;
     CU_ASSERT_TRUE(mi_retained_foreign(r, "a"));
-    CU_ASSERT_TRUE(mi_retained_own_again(r, "a", 100)); /* it came after all: as the log says */
+    CU_ASSERT_TRUE(own_again(r, "a", 100)); /* it came after all: as the log says */
+    mi_retained_free(r);
+}
+
+static void what_was_overtaken_is_stored_again(void)
+{
+    routes_later = true;
+    struct mi_retained *r = make(1000, 100, false);
+    routes_later = false;
+    char topic[16];
+    CU_ASSERT_TRUE(mi_retained_foreign(r, "a"));
+    mi_retained_published(r, "a");
+    mi_retained_own(r, "a", 100); /* before the foreign one is routed */
+    mi_retained_own(r, "b", 101);
+    mi_retained_tick(r);
+    CU_ASSERT_EQUAL(mi_retained_own_back(r, "a", 100), MI_OWN_STORE);
+    CU_ASSERT_EQUAL(mi_retained_own_back(r, "b", 101), MI_OWN_DONE);
+    mi_retained_published(r, "a");
+    mi_retained_own(r, "a", 102);
+    mi_retained_tick(r);
+    mi_retained_own(r, "a", 103); /* what came after that is in place */
+    CU_ASSERT_EQUAL(mi_retained_own_back(r, "a", 102), MI_OWN_DONE);
+    CU_ASSERT_EQUAL(mi_retained_own_back(r, "a", 103), MI_OWN_DONE);
+    for (int i = 0; i < 300; i++) { /* more than are told apart */
+        snprintf(topic, sizeof topic, "t%d", i);
+        mi_retained_published(r, topic);
+    }
+    mi_retained_own(r, "t299", 104);
+    mi_retained_tick(r);
+    mi_retained_own(r, "t298", 105);
+    CU_ASSERT_EQUAL(mi_retained_own_back(r, "t299", 104), MI_OWN_STORE);
+    CU_ASSERT_EQUAL(mi_retained_own_back(r, "t298", 105), MI_OWN_DONE);
+    mi_retained_free(r);
+    r = make(10, 100, false); /* Mosquitto 2.0 routes at once */
+    mi_retained_published(r, "a");
+    mi_retained_own(r, "a", 100);
+    CU_ASSERT_EQUAL(mi_retained_own_back(r, "a", 100), MI_OWN_DONE);
     mi_retained_free(r);
 }
 
 static void after_an_unclean_end_the_log_is_stored_again(void)
 {
     struct mi_retained *r = make(10, 100, true);
-    CU_ASSERT_TRUE(mi_retained_own_again(r, "a", 99));
+    CU_ASSERT_TRUE(own_again(r, "a", 99));
     mi_retained_own(r, "a", 100);
-    CU_ASSERT_FALSE(mi_retained_own_again(r, "a", 99)); /* its successor is there already */
-    CU_ASSERT_FALSE(mi_retained_own_again(r, "a", 100));
+    CU_ASSERT_FALSE(own_again(r, "a", 99)); /* its successor is there already */
+    CU_ASSERT_FALSE(own_again(r, "a", 100));
     mi_retained_free(r);
     r = make(10, 100, false);
-    CU_ASSERT_FALSE(mi_retained_own_again(r, "a", 99));
+    CU_ASSERT_FALSE(own_again(r, "a", 99));
     mi_retained_free(r);
 }
 
@@ -90,11 +136,11 @@ static void a_rebuild_never_replaces_what_is_newer(void)
     mi_retained_own(r, "before it began", 100);
     mi_retained_rebuild_begin(r);
     mi_retained_rebuild_begin(r);
-    CU_ASSERT_FALSE(mi_retained_own_again(r, "before it began", 100));
+    CU_ASSERT_FALSE(own_again(r, "before it began", 100));
     CU_ASSERT_TRUE(mi_retained_foreign(r, "foreign"));
     mi_retained_own(r, "own", 101);
-    CU_ASSERT_FALSE(mi_retained_own_again(r, "own", 101));
-    CU_ASSERT_TRUE(mi_retained_own_again(r, "earlier run", 99));
+    CU_ASSERT_FALSE(own_again(r, "own", 101));
+    CU_ASSERT_TRUE(own_again(r, "earlier run", 99));
     mi_retained_own(r, "outstanding", 102);
     for (int i = 0; i < 300; i++) {
         snprintf(topic, sizeof topic, "t%d", i);
@@ -127,8 +173,8 @@ static void without_room_nothing_older_is_stored(void)
     mi_retained_own(r, "b", 101);
     mi_retained_own(r, "c", 102); /* no room */
     CU_ASSERT_TRUE(mi_retained_foreign(r, "c"));
-    CU_ASSERT_FALSE(mi_retained_own_again(r, "a", 100));
-    CU_ASSERT_TRUE(mi_retained_own_again(r, "c", 102)); /* so that the log's order holds */
+    CU_ASSERT_FALSE(own_again(r, "a", 100));
+    CU_ASSERT_TRUE(own_again(r, "c", 102)); /* so that the log's order holds */
     mi_retained_rebuild_begin(r);
     CU_ASSERT_TRUE(mi_retained_rebuilt(r, "x"));
     CU_ASSERT_TRUE(mi_retained_foreign(r, "d"));
@@ -149,7 +195,7 @@ static void what_is_outstanding_goes_over_a_clean_stop(void)
         snprintf(topic, sizeof topic, "t%u", i);
         mi_retained_own(r, topic, 100 + i);
         if (i % 3 == 0)
-            CU_ASSERT_FALSE(mi_retained_own_again(r, topic, 100 + i));
+            CU_ASSERT_FALSE(own_again(r, topic, 100 + i));
     }
     CU_ASSERT_TRUE(mi_retained_save(r, &saved));
     mi_retained_free(r);
@@ -158,7 +204,7 @@ static void what_is_outstanding_goes_over_a_clean_stop(void)
     for (unsigned i = 0; i < 200; i++) {
         snprintf(topic, sizeof topic, "t%u", i);
         CU_ASSERT_EQUAL(mi_retained_foreign(r, topic), i % 3 == 0);
-        CU_ASSERT_FALSE(mi_retained_own_again(r, topic, 100 + i));
+        CU_ASSERT_FALSE(own_again(r, topic, 100 + i));
         CU_ASSERT_TRUE(mi_retained_foreign(r, topic));
     }
     mi_retained_free(r);
@@ -173,7 +219,7 @@ static void what_is_outstanding_goes_over_a_clean_stop(void)
 
 /* ---- a world of brokers ---- */
 
-enum { BROKERS = 3, TOPICS = 4, LOG_MAX = 4000, WORLDS = 2000, STEPS = 300 };
+enum { BROKERS = 3, TOPICS = 4, LOG_MAX = 4000, WORLDS = 2000, STEPS = 300, PUBLISHED = 8 };
 
 struct entry {
     int broker, topic, value; /* value 0: deleted */
@@ -185,7 +231,11 @@ struct broker {
     int store[TOPICS], saved_store[TOPICS];
     struct entry journal[LOG_MAX]; /* survives everything */
     size_t journaled, shipped;
-    size_t position, saved_position;
+    size_t position, delivered, saved_position;
+    struct {
+        int topic, value;
+    } published[PUBLISHED]; /* in the last TICK; not yet routed */
+    size_t published_count;
     uint64_t next_sequence;
     bool persistent;
 };
@@ -222,21 +272,56 @@ static void ship(struct broker *b)
         log_of_all[log_count++] = b->journal[b->shipped++];
 }
 
-static void read_one(struct broker *b, int self)
+/* The broker routes what the last TICK published, then the next begins. */
+static void tick(struct broker *b)
 {
-    if (b->position == log_count)
-        return;
+    for (size_t i = 0; i < b->published_count; i++)
+        b->store[b->published[i].topic] = b->published[i].value;
+    b->published_count = 0;
+    b->delivered = b->position;
+    mi_retained_tick(b->retained);
+}
+
+static void publish_retained(struct broker *b, int topic, int value)
+{
+    b->published[b->published_count].topic = topic;
+    b->published[b->published_count++].value = value;
+    mi_retained_published(b->retained, name_of(topic));
+}
+
+static void take_one(struct broker *b, int self)
+{
     const struct entry *e = &log_of_all[b->position++];
-    bool store = e->broker == self ? mi_retained_own_again(b->retained, name_of(e->topic), e->sequence)
-                                   : mi_retained_foreign(b->retained, name_of(e->topic));
-    if (store)
+    if (e->broker != self) {
+        if (mi_retained_foreign(b->retained, name_of(e->topic)))
+            publish_retained(b, e->topic, e->value);
+        return;
+    }
+    switch (mi_retained_own_back(b->retained, name_of(e->topic), e->sequence)) {
+    case MI_OWN_PUBLISH:
+        publish_retained(b, e->topic, e->value);
+        break;
+    case MI_OWN_STORE:
         b->store[e->topic] = e->value;
+        break;
+    default:
+        break;
+    }
+}
+
+static void read_some(struct broker *b, int self)
+{
+    tick(b);
+    for (unsigned i = 1 + draw(3); i > 0 && b->position < log_count; i--)
+        take_one(b, self);
+    if (!routes_later)
+        tick(b);
 }
 
 static void save(struct broker *b)
 {
     memcpy(b->saved_store, b->store, sizeof b->store);
-    b->saved_position = b->position;
+    b->saved_position = b->delivered;
 }
 
 /* What the bridge gathers from before the position of a broker whose store began empty. */
@@ -252,10 +337,13 @@ static void rebuild(struct broker *b, int *values, bool *found)
 
 static void store_rebuilt(struct broker *b, const int *values, const bool *found)
 {
+    tick(b);
     for (int t = 0; t < TOPICS; t++)
         if (found[t] && mi_retained_rebuilt(b->retained, name_of(t)))
-            b->store[t] = values[t];
+            publish_retained(b, t, values[t]);
     mi_retained_rebuild_end(b->retained);
+    if (!routes_later)
+        tick(b);
 }
 
 static void rebuild_while_it_lives(struct broker *b, int self)
@@ -267,7 +355,7 @@ static void rebuild_while_it_lives(struct broker *b, int self)
         if (draw(2))
             publish(b, self);
         ship(&world[draw(BROKERS)]);
-        read_one(b, self);
+        read_some(b, self);
     }
     store_rebuilt(b, values, found);
 }
@@ -286,7 +374,8 @@ static void restart(struct broker *b, int self, bool clean)
         CU_ASSERT_TRUE(mi_retained_load(b->retained, mi_buf_span(&saved)));
     mi_buf_fini(&saved);
     memcpy(b->store, b->saved_store, sizeof b->store);
-    b->position = b->saved_position;
+    b->position = b->delivered = b->saved_position;
+    b->published_count = 0;
     if (!b->persistent) {
         memset(b->store, 0, sizeof b->store);
         rebuild_while_it_lives(b, self);
@@ -297,6 +386,7 @@ static void make_world(uint64_t seed)
 {
     random_state = seed;
     log_count = 0;
+    routes_later = draw(2);
     room = draw(2) ? 100 : 1 + draw(TOPICS);
     memset(world, 0, sizeof world);
     for (int i = 0; i < BROKERS; i++) {
@@ -333,12 +423,12 @@ static void live(void)
             if (draw(8) == 0) {
                 bool clean = draw(2);
                 if (!b->persistent && !clean)
-                    b->saved_position = b->position;
+                    b->saved_position = b->delivered;
                 restart(b, self, clean);
             }
             break;
         default:
-            read_one(b, self);
+            read_some(b, self);
         }
     }
 }
@@ -354,7 +444,8 @@ static bool ends_as_the_log_says(void)
     bool same = true;
     for (int i = 0; i < BROKERS; i++) {
         while (world[i].position < log_count)
-            read_one(&world[i], i);
+            read_some(&world[i], i);
+        tick(&world[i]);
         same = same && memcmp(world[i].store, last, sizeof last) == 0;
         mi_retained_free(world[i].retained);
     }
@@ -371,12 +462,14 @@ static void random_worlds_end_as_the_log_says(void)
         if (!same)
             printf("\n    seed %lu: stores differ from the log\n", (unsigned long)seed);
     }
+    routes_later = false;
 }
 
 static CU_TestInfo tests[] = {
     {"an own value holds foreign ones off until it is read back",
      an_own_value_holds_foreign_ones_off_until_it_is_read_back},
     {"what never comes back is given up", what_never_comes_back_is_given_up},
+    {"what was overtaken is stored again", what_was_overtaken_is_stored_again},
     {"after an unclean end the log is stored again", after_an_unclean_end_the_log_is_stored_again},
     {"a rebuild never replaces what is newer", a_rebuild_never_replaces_what_is_newer},
     {"without room nothing older is stored", without_room_nothing_older_is_stored},

@@ -84,6 +84,11 @@ int mosquitto_client_keepalive(const struct mosquitto *client)
     return 60;
 }
 
+void *mosquitto_calloc(size_t count, size_t size)
+{
+    return calloc(count, size);
+}
+
 void mosquitto_free(void *mem)
 {
     free(mem);
