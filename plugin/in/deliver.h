@@ -24,8 +24,8 @@ struct mi_delivery {
 /* Makes the message (the caller owns it, and fills in reader and mark), or returns NULL with the counter that
  * tells why in *skipped, and a sentence for the log (static text; NULL: nothing to say) in *why. *skipped is
  * MI_C_ROUTE_COUNTERS when memory is out: then the same message must be tried again. scratch is for the
- * envelope. An own retained message comes too (its kind says so), for the order of retained values; with retain
- * off when it is too old to be stored again. */
+ * envelope. An own retained message comes too (its kind says so), for the order of retained values; with
+ * retain off when it is too old to be stored again. */
 struct mi_inbound *mi_deliver(const struct mi_delivery *d, struct mi_buf *scratch, struct mi_buf *topic,
                               enum mi_route_counter *skipped, const char **why);
 

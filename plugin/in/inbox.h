@@ -18,6 +18,13 @@ struct mi_mark {
     uint64_t stamp_us;     /* when Iggy appended it */
 };
 
+enum mi_inbound_kind {
+    MI_INBOUND_MESSAGE,
+    MI_INBOUND_OWN,        /* retained, ours, read back: the broker has it, as a rule */
+    MI_INBOUND_REBUILT,    /* the last retained value of a topic from before the reader's position */
+    MI_INBOUND_REBUILD_END /* the last one of a rebuild came before this; without topic */
+};
+
 struct mi_inbound {
     enum mi_inbound_kind kind;
     char *topic;      /* NUL-terminated */
