@@ -13,6 +13,7 @@
 
 #include "broker/acl_event.h"
 #include "broker/client_events.h"
+#include "broker/history_event.h"
 #include "broker/interest_events.h"
 #include "broker/reload.h"
 #include "broker/subscriptions.h"
@@ -189,8 +190,11 @@ static int make_parts(struct mi_plugin *p)
         mi_bridge_inbox(p->bridge), p->metrics, &mi_clock_system, p->log, p->retained, &p->compat};
     p->inject = mi_inject_new(&inject);
     p->events = mi_client_events_new();
+    struct mi_history_event_options history = {
+        mi_bridge_history(p->bridge), p->compat.v2_1, p->config, p->metrics, &mi_clock_system, p->log};
+    p->history = mi_history_event_new(&history);
     mi_interest_events_start(p);
-    if (!p->inject || !p->events || !mi_interest_events_follow_config(p))
+    if (!p->inject || !p->events || !p->history || !mi_interest_events_follow_config(p))
         return no_memory(p);
     return MOSQ_ERR_SUCCESS;
 }
@@ -251,6 +255,7 @@ static void destroy(struct mi_plugin *p)
     mi_inject_free(p->inject);
     mi_interest_free(p->interest);
     mi_client_events_free(p->events);
+    mi_history_event_free(p->history);
     mi_bridge_free(p->bridge);
     mi_retained_free(p->retained);
     mi_wakeup_free(p->wakeup);

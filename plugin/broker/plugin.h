@@ -19,6 +19,7 @@
 #include "metrics/metrics.h"
 
 struct mi_client_events;
+struct mi_history_event;
 
 struct mi_plugin {
     mosquitto_plugin_id_t *id;
@@ -37,6 +38,7 @@ struct mi_plugin {
     uint64_t interest_due_ns;     /* no new picture of it before */
     bool restored;                /* the broker may have begun with sessions of an earlier run */
     struct mi_client_events *events;
+    struct mi_history_event *history;
     struct mi_wakeup *wakeup;
     struct mi_watchdog *watchdog; /* until the first TICK */
     bool acl_registered;          /* ACL_CHECK */

@@ -1,6 +1,7 @@
 #include "broker/reload.h"
 
 #include "broker/acl_event.h"
+#include "broker/history_event.h"
 #include "broker/interest_events.h"
 
 #include <stdio.h>
@@ -56,5 +57,6 @@ int mi_reload(struct mi_plugin *p)
     } else {
         keep_old(p, c.first[0] ? c.first : "out of memory");
     }
+    mi_history_event_reload(p->history, p->config);
     return p->compat.v2_1 ? MOSQ_ERR_SUCCESS : MOSQ_ERR_PLUGIN_DEFER;
 }

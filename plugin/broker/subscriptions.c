@@ -1,6 +1,7 @@
 #include "broker/subscriptions.h"
 
 #include "broker/client_events.h"
+#include "broker/history_event.h"
 #include "broker/interest_events.h"
 
 /* Who listens: wanted says from the configuration in force whether it needs to, subscriptions whether
@@ -13,6 +14,7 @@ static const struct {
 } listeners[] = {
     {mi_interest_events_wanted, NULL, mi_interest_events_heard},
     {mi_client_events_wanted, mi_client_events_need_subscriptions, mi_client_events_heard},
+    {mi_history_event_wanted, NULL, mi_history_event_heard},
 };
 enum { LISTENERS = sizeof listeners / sizeof listeners[0] };
 

@@ -1,5 +1,6 @@
 #include "broker/tick.h"
 
+#include "broker/history_event.h"
 #include "broker/interest_events.h"
 
 enum { START_AGAIN_S = 5 };
@@ -45,14 +46,15 @@ static void start_bridge(struct mi_plugin *p)
 
 static bool idle(const struct mi_plugin *p)
 {
-    return mi_inject_idle(p->inject) && !mi_interest_events_waiting(p);
+    return mi_inject_idle(p->inject) && mi_history_event_idle(p->history) && !mi_interest_events_waiting(p);
 }
 
 /* On 2.1 the broker waits for its sockets between TICK and the routing of what TICK published: the repeated
  * wake-up goes on until the TICK after. */
 static void inject(struct mi_plugin *p)
 {
-    size_t published = mi_inject_tick(p->inject, p->config->inject_per_tick);
+    size_t published = mi_inject_tick(p->inject, p->config->inject_per_tick) +
+                       mi_history_event_tick(p->history, p->config->inject_per_tick);
     if (published > 0 && p->compat.v2_1)
         mi_wakeup_call(p->wakeup);
     else if (mi_wakeup_called(p->wakeup) && idle(p)) {

@@ -96,9 +96,11 @@ static void read_member(struct mi_build *b, const struct mi_option *o, const cJS
     join(path, sizeof path, where, o->key);
     if (o->kind == MI_OBJECT && cJSON_IsObject(value) && o->opens == MI_AT_UNMATCHED)
         read_unmatched(b, value);
-    else if (o->kind == MI_OBJECT && cJSON_IsObject(value))
+    else if (o->kind == MI_OBJECT && cJSON_IsObject(value)) {
+        if (o->opens == MI_AT_HISTORY)
+            b->config->history = true;
         read_object(b, o->opens, value, path, base, given);
-    else if (o->kind == MI_ROUTES && cJSON_IsArray(value))
+    } else if (o->kind == MI_ROUTES && cJSON_IsArray(value))
         read_routes(b, value);
     else if (o->kind == MI_CREATE && (cJSON_IsObject(value) || cJSON_IsBool(value)))
         read_create(b, value, path, base);

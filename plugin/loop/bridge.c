@@ -185,6 +185,30 @@ static bool make_engines(struct mi_bridge *b, struct mi_error *err)
     return true;
 }
 
+static void wake_bridge(void *context)
+{
+    struct mi_bridge *b = context;
+    /* The load alone is what a message costs while the bridge thread looks by itself. */
+    if (atomic_load(&b->sleeping) && atomic_exchange(&b->sleeping, false))
+        iggy_client_wake(b->client);
+}
+
+static bool make_history(struct mi_bridge *b, struct mi_error *err)
+{
+    struct mi_history_options options = {
+        .config = b->config,
+        .client = b->client,
+        .metrics = b->options.metrics,
+        .clock = b->options.clock,
+        .log = b->options.log,
+        .wake_main = wake_main,
+        .wake_bridge = wake_bridge,
+        .context = b,
+    };
+    b->history = mi_history_new(&options, err);
+    return b->history != NULL;
+}
+
 static void refresh_metrics(void *context)
 {
     const struct mi_bridge *b = context;
@@ -225,14 +249,6 @@ static void wake_disk(void *context)
 {
     struct mi_bridge *b = context;
     mi_disk_thread_wake(b->disk);
-}
-
-static void wake_bridge(void *context)
-{
-    struct mi_bridge *b = context;
-    /* The load alone is what a message costs while the bridge thread looks by itself. */
-    if (atomic_load(&b->sleeping) && atomic_exchange(&b->sleeping, false))
-        iggy_client_wake(b->client);
 }
 
 /* b->state still holds what read_state found. */
@@ -278,7 +294,7 @@ static bool build(struct mi_bridge *b, struct mi_error *err)
         return false;
     }
     mi_journal_set_wakers(b->journal, wake_disk, wake_bridge, b);
-    if (!make_engines(b, err))
+    if (!make_engines(b, err) || !make_history(b, err))
         return false;
     make_listener(b);
     make_control(b);
@@ -314,6 +330,7 @@ void mi_bridge_free(struct mi_bridge *b)
     mi_control_free(b->control);
     mi_listener_free(b->listener);
     mi_in_free(b->in);
+    mi_history_free(b->history);
     mi_out_free(b->out);
     iggy_client_free(b->client);
     mi_journal_close(b->journal);
@@ -354,6 +371,11 @@ struct mi_journal *mi_bridge_journal(struct mi_bridge *b)
 struct mi_inbox *mi_bridge_inbox(struct mi_bridge *b)
 {
     return b->inbox;
+}
+
+struct mi_history *mi_bridge_history(struct mi_bridge *b)
+{
+    return b->history;
 }
 
 void mi_bridge_set_config(struct mi_bridge *b, struct mi_config *config)
@@ -437,6 +459,7 @@ static void take_config(struct mi_bridge *b)
     iggy_client_reset(b->client);
     mi_out_set_config(b->out, config);
     mi_in_set_config(b->in, config);
+    mi_history_set_config(b->history, config);
     renew_listener(b, config);
     mi_config_release(b->config);
     b->config = config;
@@ -566,11 +589,13 @@ static void turn(struct mi_bridge *b)
     take_config(b);
     take_interest(b);
     uint64_t due = earlier(mi_out_step(b->out, now), mi_in_step(b->in, now));
+    due = earlier(due, mi_history_step(b->history, now));
     due = earlier(due, keep_state(b, now));
     mi_commit_wait_look(b->commit_wait, mi_out_away(b->out), is_settled, b);
     if (b->control)
         due = earlier(due, mi_control_step(b->control, now));
-    if (!mi_inbox_empty(b->inbox) || (b->control && mi_control_waits_for_main(b->control))) {
+    if (!mi_inbox_empty(b->inbox) || !mi_history_idle(b->history) ||
+        (b->control && mi_control_waits_for_main(b->control))) {
         wake_main(b);
         due = earlier(due, now + WAKE_REPEAT_MS * MI_NS_PER_MS);
     }

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "config/config.h"
+#include "history/history.h"
 #include "in/inbox.h"
 #include "in/interest.h"
 #include "journal/journal.h"
@@ -49,6 +50,7 @@ void mi_bridge_keep_outstanding(struct mi_bridge *b, struct mi_span outstanding)
 
 struct mi_journal *mi_bridge_journal(struct mi_bridge *b);
 struct mi_inbox *mi_bridge_inbox(struct mi_bridge *b);
+struct mi_history *mi_bridge_history(struct mi_bridge *b);
 
 /* A reload: the bridge thread takes the new configuration over at its next turn. */
 void mi_bridge_set_config(struct mi_bridge *b, struct mi_config *config);

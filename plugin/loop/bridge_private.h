@@ -27,6 +27,7 @@ struct mi_bridge {
     struct iggy_client *client; /* used by the bridge thread; iggy_client_wake by others */
     struct mi_out *out;
     struct mi_in *in;
+    struct mi_history *history;
     struct mi_listener *listener; /* NULL: off */
     struct mi_control *control;   /* NULL: it could not be made */
     struct mi_disk_thread *disk;

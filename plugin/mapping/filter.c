@@ -45,6 +45,26 @@ int mi_filter_parse(struct mi_filter *f, const char *text, struct mi_error *err)
     return 0;
 }
 
+int mi_filter_parse_plain(struct mi_filter *f, const char *text, struct mi_error *err)
+{
+    memset(f, 0, sizeof *f);
+    if (strlen(text) > MI_MAX_MQTT_STRING) /* before the doubling, which must not count */
+        return mi_error_set(err, "the filter is longer than MQTT allows");
+    char *doubled = malloc(strlen(text) * 2 + 1);
+    if (!doubled)
+        return mi_error_set(err, "memory is out");
+    char *to = doubled;
+    for (const char *from = text; *from; from++) {
+        if (*from == '{' || *from == '}')
+            *to++ = *from;
+        *to++ = *from;
+    }
+    *to = '\0';
+    int result = mi_filter_parse(f, doubled, err);
+    free(doubled);
+    return result;
+}
+
 static int check_text(struct mi_span text, struct mi_error *err)
 {
     if (text.len == 0)

@@ -28,6 +28,8 @@ struct mi_filter {
 
 /* Fills f; -1 with a sentence in err when text is no filter (f is then empty) or memory is out. */
 int mi_filter_parse(struct mi_filter *f, const char *text, struct mi_error *err);
+/* The same for a filter as an MQTT client writes it: braces mean nothing there. */
+int mi_filter_parse_plain(struct mi_filter *f, const char *text, struct mi_error *err);
 void mi_filter_fini(struct mi_filter *f);
 
 /* Does the topic match? Wildcards of the first level match no topic that begins with '$' (MQTT 4.7.2).

@@ -41,6 +41,7 @@ typedef void (*mi_map_report)(void *context, enum mi_severity severity, size_t r
                               const char *sentence);
 
 struct mi_map;
+struct mi_filter;
 
 /* Substitutions of the templates: template.h. What a PUBLISH does not have (no user name, no such property)
  * is empty. In a rule of direction in without filter and regex, names in stream and topic
@@ -157,6 +158,12 @@ bool mi_map_target_filter(const struct mi_map *map, size_t rule, struct mi_span 
 /* Do all messages of an MQTT topic that this rule sends go to one partition, in one order? Not when it is
  * balanced, or when a template asks for more than the topic ({client_id}, {username}, {property:..}). */
 bool mi_map_one_partition(const struct mi_map *map, size_t rule);
+
+/* May a message of that rule, in that stream and topic (empty: whichever), have an MQTT topic that the plain
+ * filter (mi_filter_parse_plain) matches? False is certain, true is not. For finding where the past of a
+ * filter lies. */
+bool mi_map_reaches(const struct mi_map *map, size_t rule, struct mi_span stream, struct mi_span topic,
+                    const struct mi_filter *filter);
 
 /* True when the rule has a way back for messages with an mqtt.topic header (a filter or regex), or only
  * mqtt_topic. */

@@ -67,6 +67,13 @@ enum mi_global_counter {
     MI_G_PARKED,            /* gauge: messages parked beside the journal */
     MI_G_PARKED_BYTES,      /* gauge: their bytes */
     MI_G_LOG_LOST,          /* log lines that did not fit the queue */
+    MI_G_HISTORY_REQUESTS,  /* history requests begun */
+    MI_G_HISTORY_REFUSED,   /* not begun: malformed, no route, no right, too many */
+    MI_G_HISTORY_MESSAGES,  /* messages of the past delivered */
+    MI_G_HISTORY_DENIED,    /* messages held back because the client may not read them */
+    MI_G_HISTORY_BYTES,     /* bytes read from Iggy for them */
+    MI_G_HISTORY_CANCELLED, /* ended by the client: disconnect, take-over, UNSUBSCRIBE */
+    MI_G_HISTORY_CUT,       /* ended by a limit or an error before page or past did */
     MI_G_COUNTERS
 };
 

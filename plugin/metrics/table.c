@@ -75,6 +75,19 @@ const struct mi_metric_row mi_global_rows[] = {
      "Messages parked beside the journal because their own target does not take them; part of pending."},
     {MI_G_PARKED_BYTES, "parked_bytes", NULL, MI_GAUGE, "Bytes of the parked messages."},
     {MI_G_LOG_LOST, "log_lines_lost", NULL, MI_COUNTER, "Log lines that did not fit their queue."},
+    {MI_G_HISTORY_REQUESTS, "history_requests", NULL, MI_COUNTER, "Requests for history that were begun."},
+    {MI_G_HISTORY_REFUSED, "history_refused", NULL, MI_COUNTER,
+     "Requests for history that were refused: malformed, no route, no right, too many at a time."},
+    {MI_G_HISTORY_MESSAGES, "history_messages", NULL, MI_COUNTER,
+     "Messages of the past that were given to the clients that asked."},
+    {MI_G_HISTORY_DENIED, "history_denied", NULL, MI_COUNTER,
+     "Messages of the past that were held back because the client may not read their topic."},
+    {MI_G_HISTORY_BYTES, "history_scanned_bytes", NULL, MI_COUNTER,
+     "Bytes of messages read from Iggy to answer requests for history."},
+    {MI_G_HISTORY_CANCELLED, "history_cancelled", NULL, MI_COUNTER,
+     "Requests for history that ended because their client went, was taken over or unsubscribed."},
+    {MI_G_HISTORY_CUT, "history_cut", NULL, MI_COUNTER,
+     "Requests for history that ended early by max_scan, max_time or an error."},
 };
 const size_t mi_global_row_count = sizeof mi_global_rows / sizeof *mi_global_rows;
 

@@ -236,6 +236,12 @@ bool mi_mqtt_subscribe(struct mi_mqtt *m, const char *filter, int qos)
     return m->subscribe_mid == 0;
 }
 
+bool mi_mqtt_unsubscribe(struct mi_mqtt *m, const char *filter)
+{
+    return mosquitto_unsubscribe(m->client, NULL, filter) == MOSQ_ERR_SUCCESS &&
+           turn(m, 20) == MOSQ_ERR_SUCCESS;
+}
+
 bool mi_mqtt_wait(struct mi_mqtt *m, size_t count, unsigned timeout_ms)
 {
     for (uint64_t end = mi_monotonic_ms() + timeout_ms; m->count < count && mi_monotonic_ms() < end;)

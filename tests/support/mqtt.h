@@ -48,6 +48,8 @@ bool mi_mqtt_was_acknowledged(struct mi_mqtt *m, int mid);
 
 /* Waits for the SUBACK. */
 bool mi_mqtt_subscribe(struct mi_mqtt *m, const char *filter, int qos);
+/* Only sends it. */
+bool mi_mqtt_unsubscribe(struct mi_mqtt *m, const char *filter);
 
 struct mi_mqtt_message {
     char *topic;

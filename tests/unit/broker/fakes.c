@@ -204,6 +204,11 @@ struct mi_inbox *mi_bridge_inbox(struct mi_bridge *b)
     return (struct mi_inbox *)b;
 }
 
+struct mi_history *mi_bridge_history(struct mi_bridge *b)
+{
+    return (struct mi_history *)b;
+}
+
 void mi_bridge_set_config(struct mi_bridge *b, struct mi_config *config)
 {
     (void)b;

@@ -97,8 +97,9 @@ void mosquitto_free(void *mem)
 int mosquitto_broker_publish_copy(const char *clientid, const char *topic, int payloadlen,
                                   const void *payload, int qos, bool retain, mosquitto_property *properties)
 {
-    if (clientid || stubs.publish_result != MOSQ_ERR_SUCCESS)
-        return clientid ? MOSQ_ERR_INVAL : stubs.publish_result;
+    bool expected = stubs.only_client ? clientid && strcmp(clientid, stubs.only_client) == 0 : !clientid;
+    if (!expected || stubs.publish_result != MOSQ_ERR_SUCCESS)
+        return expected ? stubs.publish_result : MOSQ_ERR_INVAL;
     struct stub_publish *p = &stubs.published[stubs.publish_count++];
     char *type = NULL;
     snprintf(p->topic, sizeof p->topic, "%s", topic);

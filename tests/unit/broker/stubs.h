@@ -36,7 +36,8 @@ struct stubs {
     pthread_t log_thread[STUB_MAX];
     /* publish */
     int publish_count;
-    int publish_result; /* what the next calls return */
+    int publish_result;      /* what the next calls return */
+    const char *only_client; /* the one they must be for; NULL: everybody */
     struct stub_publish published[STUB_MAX];
     /* callbacks: what is registered, in order */
     int callback_count;
