@@ -82,7 +82,7 @@ static bool build(struct mi_out *out, const struct mi_out_options *options, stru
     if (mi_out_restore(out, options->checkpoint, &start, err) != 0)
         return false;
     out->window.next_sequence = start > stats.first_sequence ? start : stats.first_sequence;
-    out->cursor = mi_cursor_new(out->journal, start);
+    out->cursor = mi_cursor_new(out->journal, out->window.next_sequence);
     out->dead = mi_dead_letters_new(out->config->journal_directory, out->config->dead_letter_file_max,
                                     out->parked_count ? 0 : start);
     if (!out->cursor || !out->dead)
