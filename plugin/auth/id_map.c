@@ -52,9 +52,24 @@ static bool copy_name(struct iggy_span from, struct mi_span *to)
     return text != NULL;
 }
 
-bool mi_id_same_age(uint64_t a, uint64_t b)
+struct mi_identity mi_identity_of(uint64_t created_at, struct mi_span name)
 {
-    return (a > b ? a - b : b - a) < SAME_WITHIN_US;
+    uint64_t hash = 14695981039346656037ull; /* FNV-1a */
+    for (size_t i = 0; i < name.len; i++)
+        hash = (hash ^ name.data[i]) * 1099511628211ull;
+    return (struct mi_identity){created_at, hash};
+}
+
+bool mi_identity_same(struct mi_identity a, struct mi_identity b)
+{
+    uint64_t apart = a.created_at > b.created_at ? a.created_at - b.created_at : b.created_at - a.created_at;
+    return a.created_at != 0 && b.created_at != 0 &&
+           (apart == 0 || (apart < SAME_WITHIN_US && a.name_hash == b.name_hash));
+}
+
+static bool same(uint64_t age_a, struct mi_span name_a, uint64_t age_b, struct mi_span name_b)
+{
+    return mi_identity_same(mi_identity_of(age_a, name_a), mi_identity_of(age_b, name_b));
 }
 
 static int by_stream_id(const void *a, const void *b)
@@ -85,7 +100,7 @@ bool mi_id_map_set_streams(struct mi_id_map *m, const struct iggy_stream *stream
     qsort(now, count, sizeof *now, by_stream_id);
     for (size_t i = 0; i < count; i++) {
         struct mi_id_stream *before = (struct mi_id_stream *)mi_id_map_stream(m, now[i].id);
-        if (before && mi_id_same_age(before->created_at, now[i].created_at)) {
+        if (before && same(before->created_at, before->name, now[i].created_at, now[i].name)) {
             changed |= !mi_span_equal(before->name, now[i].name);
             now[i].topics = before->topics;
             now[i].topic_count = before->topic_count;
@@ -107,7 +122,8 @@ bool mi_id_map_set_streams(struct mi_id_map *m, const struct iggy_stream *stream
 bool mi_id_map_set_topics(struct mi_id_map *m, const struct iggy_stream *stream, uint32_t round)
 {
     struct mi_id_stream *s = (struct mi_id_stream *)mi_id_map_stream(m, stream->id);
-    if (!s || !mi_id_same_age(s->created_at, stream->created_at))
+    const struct mi_span name = {stream->name.data, stream->name.len};
+    if (!s || !same(s->created_at, s->name, stream->created_at, name))
         return true;
     size_t count = stream->topics ? stream->topics_count : 0;
     struct mi_id_stream now = {.topics = calloc(count + 1, sizeof *now.topics)};
@@ -123,9 +139,10 @@ bool mi_id_map_set_topics(struct mi_id_map *m, const struct iggy_stream *stream,
     }
     qsort(now.topics, count, sizeof *now.topics, by_topic_id);
     for (size_t i = 0; !changed && i < count; i++)
-        changed = now.topics[i].id != s->topics[i].id ||
-                  !mi_id_same_age(now.topics[i].created_at, s->topics[i].created_at) ||
-                  !mi_span_equal(now.topics[i].name, s->topics[i].name);
+        changed =
+            now.topics[i].id != s->topics[i].id ||
+            !same(now.topics[i].created_at, now.topics[i].name, s->topics[i].created_at, s->topics[i].name) ||
+            !mi_span_equal(now.topics[i].name, s->topics[i].name);
     free_topics(s);
     s->topics = now.topics;
     s->topic_count = count;

@@ -43,8 +43,13 @@ uint64_t mi_id_map_version(const struct mi_id_map *m);
 const struct mi_id_stream *mi_id_map_stream(const struct mi_id_map *m, uint32_t id);
 const struct mi_id_topic *mi_id_map_topic(const struct mi_id_stream *s, uint32_t id);
 
-/* Are these two the age of one and the same? Iggy 0.8 moves created_at by milliseconds at its first restart.
- */
-bool mi_id_same_age(uint64_t a, uint64_t b);
+/* Who somebody is over time. Iggy 0.8 moves created_at by milliseconds at its first restart: so less than a
+ * second is no difference where the name is the same, too. */
+struct mi_identity {
+    uint64_t created_at; /* 0: nobody */
+    uint64_t name_hash;
+};
+struct mi_identity mi_identity_of(uint64_t created_at, struct mi_span name);
+bool mi_identity_same(struct mi_identity a, struct mi_identity b);
 
 #endif

@@ -9,8 +9,8 @@ enum { MAX_ENTRIES = 65536 };
 struct entry {
     struct iggy_grant grant;
     uint32_t since; /* round after which it may be resolved */
-    bool resolved;  /* the ages below are final; 0: it meant nothing */
-    uint64_t stream_age, topic_age;
+    bool resolved;  /* what follows counts; nobody: it meant nothing */
+    struct mi_identity stream, topic;
 };
 
 struct mi_rights_user {
@@ -222,8 +222,9 @@ enum mi_user_change mi_rights_book_record(struct mi_rights_book *b, const struct
 {
     const struct mi_span name = {record->username.data, record->username.len};
     struct mi_rights_user *u = mi_rights_book_find(b, name);
-    bool other =
-        u && (!record->active || u->id != record->id || !mi_id_same_age(u->created_at, record->created_at));
+    bool other = u && (!record->active || u->id != record->id ||
+                       !mi_identity_same(mi_identity_of(u->created_at, name),
+                                         mi_identity_of(record->created_at, name)));
     if (other)
         mi_rights_book_drop(b, u);
     if (!record->active)
@@ -272,17 +273,28 @@ static bool settle(const struct mi_id_map *ids, struct entry *e)
         return false;
     const struct mi_id_topic *t =
         s && e->grant.scope == IGGY_SCOPE_TOPIC ? mi_id_map_topic(s, e->grant.topic_id) : NULL;
-    e->stream_age = s ? s->created_at : 0;
-    e->topic_age = t ? t->created_at : 0;
+    if (s)
+        e->stream = mi_identity_of(s->created_at, s->name);
+    if (t)
+        e->topic = mi_identity_of(t->created_at, t->name);
     e->resolved = true;
     return true;
 }
 
+/* Is it who it was? Then a new name, or the few milliseconds by which he seems older, are remembered. */
+static bool still(struct mi_identity *was, struct mi_identity is)
+{
+    if (!mi_identity_same(*was, is))
+        return false;
+    *was = is;
+    return true;
+}
+
 /* The grant by names, as long as the ids mean what they meant. */
-static bool name_grant(const struct mi_id_map *ids, const struct entry *e, struct mi_named_grant *g)
+static bool name_grant(const struct mi_id_map *ids, struct entry *e, struct mi_named_grant *g)
 {
     const struct mi_id_stream *s = e->resolved ? mi_id_map_stream(ids, e->grant.stream_id) : NULL;
-    if (!s || e->stream_age == 0 || !mi_id_same_age(s->created_at, e->stream_age))
+    if (!s || !still(&e->stream, mi_identity_of(s->created_at, s->name)))
         return false;
     *g = (struct mi_named_grant){.stream = s->name};
     if (iggy_rights_send(e->grant.scope, e->grant.rights))
@@ -292,19 +304,19 @@ static bool name_grant(const struct mi_id_map *ids, const struct entry *e, struc
     if (e->grant.scope == IGGY_SCOPE_STREAM)
         return true;
     const struct mi_id_topic *t = mi_id_map_topic(s, e->grant.topic_id);
-    if (!t || e->topic_age == 0 || !mi_id_same_age(t->created_at, e->topic_age))
+    if (!t || !still(&e->topic, mi_identity_of(t->created_at, t->name)))
         return false;
     g->topic = t->name;
     return true;
 }
 
-static struct mi_iggy_rights *make(const struct mi_id_map *ids, const struct mi_rights_user *u)
+static struct mi_iggy_rights *make(const struct mi_id_map *ids, struct mi_rights_user *u)
 {
     struct mi_named_grant *grants = calloc(u->count + 1, sizeof *grants);
     unsigned everywhere = 0;
     size_t count = 0;
     for (size_t i = 0; grants && i < u->count; i++) {
-        const struct entry *e = &u->entries[i];
+        struct entry *e = &u->entries[i];
         if (e->grant.scope != IGGY_SCOPE_ALL) {
             count += name_grant(ids, e, &grants[count]);
             continue;
@@ -329,4 +341,9 @@ bool mi_rights_user_resolve(struct mi_rights_book *b, struct mi_rights_user *u,
     u->made = *rights != NULL;
     u->version = mi_id_map_version(b->ids);
     return true;
+}
+
+void mi_rights_user_make_again(struct mi_rights_user *u)
+{
+    u->made = false;
 }

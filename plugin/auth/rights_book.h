@@ -59,5 +59,7 @@ void mi_rights_book_wanted(const struct mi_rights_book *b, void (*each)(void *ar
  * is the first): *rights is then a new table for the caller, NULL when memory is out (ask again). */
 bool mi_rights_user_resolve(struct mi_rights_book *b, struct mi_rights_user *u,
                             struct mi_iggy_rights **rights);
+/* The table got lost on its way: the next call makes it anew. */
+void mi_rights_user_make_again(struct mi_rights_user *u);
 
 #endif

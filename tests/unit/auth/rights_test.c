@@ -161,13 +161,18 @@ static void names_follow_a_renamed_stream(void)
 {
     begin();
     const struct iggy_stream a[] = {stream(5, "a", HOUR_US)};
-    const struct iggy_stream renamed[] = {
-        stream(5, "new", HOUR_US + 3000)}; /* 0.8 moves it by milliseconds */
+    const struct iggy_stream renamed[] = {stream(5, "new", HOUR_US)};
+    const struct iggy_stream moved[] = {stream(5, "new", HOUR_US + 3000)}; /* what 0.8 does at a restart */
+    const struct iggy_stream other[] = {stream(5, "quick", HOUR_US + 4000)};
     ann(SEND_ON_5);
     a_round(a, 1, NULL, 0);
     a_round(renamed, 1, NULL, 0);
     check("new", "t", "s");
     check("a", "t", "");
+    a_round(moved, 1, NULL, 0);
+    check("new", "t", "s");
+    a_round(other, 1, NULL, 0); /* made within a second of the first, but it has another name */
+    check("quick", "t", "");
 }
 
 static void a_topic_by_its_ids(void)
