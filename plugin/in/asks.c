@@ -8,6 +8,7 @@
 struct question {
     struct mi_in *in;
     struct mi_looking looking;
+    uint64_t signs; /* when it was asked */
 };
 
 static struct iggy_span span(const char *text)
@@ -123,10 +124,17 @@ static void topic_answered(void *arg, const struct iggy_result *result, const st
     struct mi_in *in = q->in;
     struct mi_target *t = q->looking.target;
     uint64_t now = mi_now_ns(in->o.clock);
+    mi_in_heed_signs(in);
+    bool outdated = q->signs != in->signs;
     free(q);
     t->request = 0;
     if (result->kind != IGGY_OK) {
         topic_failed(in, t, result, now);
+        return;
+    }
+    if (outdated) { /* perhaps of a log that is no more */
+        mi_watch_topic(&in->watch, t, now);
+        mi_watch_look_at(&in->watch, t);
         return;
     }
     uint64_t moved = t->count_seen;
@@ -162,7 +170,7 @@ uint64_t mi_in_ask(struct mi_in *in, uint64_t now)
         } else {
             struct question *q = malloc(sizeof *q);
             if (q)
-                *q = (struct question){in, l};
+                *q = (struct question){in, l, in->signs};
             sent = q && send(in, q) != 0;
             if (!sent)
                 free(q);

@@ -203,11 +203,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 uint64_t mi_in_step(struct mi_in *in, uint64_t now)
 {
     mi_inbox_collect(in->o.inbox, delivered, in);
-    uint64_t signs = iggy_client_signs(in->o.client);
-    if (signs != in->signs) {
-        in->signs = signs;
-        mi_in_doubt(in);
-    }
+    mi_in_heed_signs(in);
     bool more = mi_in_feed_step(in, now);
     uint64_t due = mi_discover_step(in->discover, now);
     due = earlier(due, mi_in_ask(in, now));

@@ -60,8 +60,8 @@ void mi_in_consider(struct mi_in *in, struct mi_reader *r);
 void mi_in_stop_reader(struct mi_in *in, struct mi_reader *r);
 /* What was found about the log of a reader: counts, log, and another id for a new life. */
 void mi_in_found(struct mi_in *in, struct mi_reader *r, const struct mi_judgement *j);
-/* After a sign of another server process: every reader makes sure of its place. */
-void mi_in_doubt(struct mi_in *in);
+/* After a sign of another server process every reader makes sure of its place. */
+void mi_in_heed_signs(struct mi_in *in);
 
 /* feed.c: decides whether a target that came is wanted; call before it is watched. */
 void mi_in_feed_first(struct mi_in *in, struct mi_target *t);

@@ -62,14 +62,20 @@ void mi_in_stop_reader(struct mi_in *in, struct mi_reader *r)
     set_direct(in, r, false);
 }
 
-void mi_in_doubt(struct mi_in *in)
+/* Answers under way may come from either process, and are not used. */
+void mi_in_heed_signs(struct mi_in *in)
 {
+    uint64_t signs = iggy_client_signs(in->o.client);
+    if (signs == in->signs)
+        return;
+    in->signs = signs;
     for (size_t i = 0; i < mi_target_set_count(in->set); i++) {
         struct mi_target *t = mi_target_set_at(in->set, i);
         mi_watch_look_at(&in->watch, t);
         for (uint32_t p = 0; p < t->reader_count; p++) {
-            t->readers[p]->check = t->readers[p]->placed;
-            mi_in_consider(in, t->readers[p]);
+            struct mi_reader *r = t->readers[p];
+            mi_reader_doubt(r);
+            mi_in_consider(in, r);
         }
     }
 }
@@ -291,6 +297,7 @@ static void answered(void *arg, const struct iggy_result *result, const struct i
     struct mi_in *in = q->in;
     struct mi_reader *r = q->reader;
     free(q);
+    mi_in_heed_signs(in);
     in->polls--;
     in->reserved -= r->asked_count;
     r->polling = false;

@@ -31,6 +31,13 @@ bool mi_reader_place(struct mi_reader *r, uint64_t at, const struct mi_mark *bef
     return new_life;
 }
 
+void mi_reader_doubt(struct mi_reader *r)
+{
+    r->check = r->placed;
+    r->since = r->lost = false;
+    r->discard = r->polling;
+}
+
 void mi_reader_saw_end(struct mi_reader *r, uint64_t end, uint32_t round, bool from_start)
 {
     uint64_t before = r->end_known || from_start ? r->end : end;
@@ -152,9 +159,9 @@ static struct mi_judgement judge_tail(struct mi_reader *r, const struct iggy_pol
         last = mark_of(&answer->messages[0]);
     uint64_t tail = answer->count ? last.offset + 1 : 0;
     bool newer = r->track.read_marked && last.stamp_us > r->track.read_mark.stamp_us;
-    if (r->lost && (tail >= place_of(r) || newer)) {
+    if (r->lost && (tail >= place_of(r) || newer)) { /* by time, as with details below */
         r->lost = false;
-        r->since = newer && tail < place_of(r);
+        r->since = r->track.read_marked;
         return j;
     }
     j.found = r->lost ? MI_FOUND_TAIL_LOST : MI_FOUND_NOTHING;
@@ -195,9 +202,10 @@ static struct mi_judgement judge_since(struct mi_reader *r, const struct iggy_po
 {
     struct mi_judgement j = {0};
     r->since = false;
-    if (answer->count == 0 && r->end_known && r->end < place_of(r)) {
+    /* The end that was known before it was asked: what is behind that is new in any case. */
+    if (answer->count == 0 && r->end_known && r->asked_end < place_of(r)) {
         j.found = MI_FOUND_TAIL_LOST;
-        j.new_life = mi_reader_place(r, r->end, NULL);
+        j.new_life = mi_reader_place(r, r->asked_end, NULL);
         r->discard = false;
         return j;
     }
@@ -220,7 +228,7 @@ static struct mi_judgement judge_messages(struct mi_reader *r, const struct iggy
 {
     struct mi_judgement j = {0};
     uint64_t place = place_of(r);
-    r->check = false;
+    r->check = r->check && r->track.read_marked; /* else it only was to learn what these messages tell too */
     if (answer->count == 0) {
         /* Was it known to reach further? Then either retention or a lost tail; details tell which. */
         if (r->asked_end > place) {
@@ -278,8 +286,9 @@ struct mi_judgement mi_reader_details(struct mi_reader *r, const struct iggy_par
         j.new_life = mi_reader_place(r, r->end, NULL);
         return j;
     }
-    /* By time, with this end known before: when nothing newer is found then, what comes at it will be new. */
-    r->since = r->lost ? r->end < place_of(r) : r->since;
+    /* By time, with this end known before: when nothing newer is found then, what comes at it will be new.
+     * The end alone says nothing: the log may have grown past the place again. */
+    r->since = r->since || (r->lost && r->track.read_marked);
     r->lost = false;
     /* A poll may have seen more than these details, which were asked before: so look before believing it. */
     if (r->end < place_of(r) && !r->since)

@@ -70,6 +70,9 @@ struct mi_reader {
  * on their way: the caller gives it another id then, and keeps the old one as former_id. */
 bool mi_reader_place(struct mi_reader *r, uint64_t at, const struct mi_mark *before);
 
+/* The server may be another process than before: what was under way is not used, and the place is checked. */
+void mi_reader_doubt(struct mi_reader *r);
+
 /* The log was seen to reach to end (one past the newest offset). round counts the uninterrupted stretches of
  * watching: what came between two of them is backlog. from_start: it did not exist before, so all is live. */
 void mi_reader_saw_end(struct mi_reader *r, uint64_t end, uint32_t round, bool from_start);
