@@ -28,7 +28,8 @@ struct mi_in *mi_in_new(const struct mi_in_options *options, struct mi_error *er
         in->set = mi_target_set_new();
         mi_watch_init(&in->watch, in->set, in->config->watch_requests);
         in->discover = mi_discover_new(options->client, add_target, in);
-        made = in->set && in->discover && make_backlog(in);
+        in->mirror = mi_mirror_new(options->client, options->identity, options->clock, options->log);
+        made = in->set && in->discover && in->mirror && make_backlog(in);
     }
     if (!made) {
         mi_error_set(err, "out of memory");
@@ -45,6 +46,7 @@ void mi_in_free(struct mi_in *in)
     if (!in)
         return;
     mi_discover_free(in->discover);
+    mi_mirror_free(in->mirror);
     if (in->listing)
         iggy_client_cancel(in->o.client, in->listing);
     while (in->set && mi_target_set_count(in->set) > 0)
@@ -78,8 +80,10 @@ static bool make_backlog(struct mi_in *in)
 static void drop_target(struct mi_in *in, struct mi_target *t)
 {
     mi_in_unask(in, t);
-    for (uint32_t p = 0; p < t->reader_count; p++)
+    for (uint32_t p = 0; p < t->reader_count; p++) {
         mi_in_stop_reader(in, t->readers[p]);
+        mi_in_keep_forget(t->readers[p]);
+    }
     mi_watch_forget(&in->watch, t);
     in->resting -= t->wanted ? 0 : t->reader_count;
     mi_target_set_drop(in->set, t);
@@ -192,7 +196,12 @@ static void delivered(void *context, uint32_t id, const struct mi_mark *mark)
     struct mi_in *in = context;
     struct mi_reader *r = mi_target_set_reader(in->set, id);
     if (r && mi_track_delivered(&r->track, mark, id == r->former_id))
-        in->changed = true;
+        mi_in_moved(in, r);
+}
+
+void mi_in_collect(struct mi_in *in)
+{
+    mi_inbox_collect(in->o.inbox, delivered, in);
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -202,12 +211,13 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 
 uint64_t mi_in_step(struct mi_in *in, uint64_t now)
 {
-    mi_inbox_collect(in->o.inbox, delivered, in);
+    mi_in_collect(in);
     mi_in_heed_signs(in);
     bool more = mi_in_feed_step(in, now);
     uint64_t due = mi_discover_step(in->discover, now);
     due = earlier(due, mi_in_ask(in, now));
     due = earlier(due, mi_in_poll(in, now));
+    due = earlier(due, mi_in_keep_step(in, now));
     mi_metrics_set(in->o.metrics, MI_G_INBOX, mi_inbox_count(in->o.inbox));
     mi_metrics_set(in->o.metrics, MI_G_READERS, mi_target_set_reader_count(in->set) - in->resting);
     return more ? now : due;
@@ -222,9 +232,9 @@ static bool add_position(const struct mi_target *t, const struct mi_reader *r, s
         .route = t->route_id,
         .partition = r->partition,
         .created_at = t->created_at,
-        .next = r->track.next,
-        .marked = r->track.marked,
-        .mark = r->track.mark,
+        .next = r->track.kept.next,
+        .marked = r->track.kept.marked,
+        .mark = r->track.kept.mark,
         .rests = t->rests || t->at_tail,
         .stream = mi_span_of(t->stream),
         .topic = mi_span_of(t->topic),

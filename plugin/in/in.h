@@ -12,6 +12,7 @@
 #include "config/config.h"
 #include "iggy_client.h"
 #include "in/inbox.h"
+#include "in/save_gate.h"
 #include "in/interest.h"
 #include "metrics/metrics.h"
 
@@ -19,6 +20,8 @@ struct mi_in_options {
     struct mi_config *config; /* held by in */
     struct iggy_client *client;
     struct mi_inbox *inbox;
+    struct mi_save_gate *gate; /* the bridge thread's while it runs */
+    const char *identity;      /* of the bridge */
     struct mi_metrics *metrics;
     const struct mi_clock *clock;
     const struct mi_log *log;
@@ -41,6 +44,10 @@ void mi_in_set_interest(struct mi_in *in, struct mi_interest_picture *picture);
 /* Does what is due at now_ns; returns the monotonic time when it wants to be called again (UINT64_MAX:
  * never). */
 uint64_t mi_in_step(struct mi_in *in, uint64_t now_ns);
+
+/* The broker has ended, and the bridge thread too: positions for the last mi_in_save. saved: the broker saved
+ * after its last TICK. Main thread. */
+void mi_in_ended(struct mi_in *in, bool saved);
 
 /* Positions as bytes for the state file, and back; false when they cannot be read (then readers start as
  * configured). */

@@ -1,6 +1,7 @@
 /*
  * in_private: the struct behind in.h. For the files of this folder that send requests: asks.c (watching),
- * polls.c (reading), feed.c (feed: on_subscribe) and in.c. All of it belongs to the bridge thread.
+ * polls.c (reading), keep.c (positions), feed.c (feed: on_subscribe) and in.c. All of it belongs to the
+ * bridge thread.
  *
  * Work per turn depends on what moved, not on how much is watched: readers stand in a queue only while they
  * have something to ask, and in a heap of timers while they wait for a time.
@@ -10,6 +11,7 @@
 
 #include "in/discover.h"
 #include "in/in.h"
+#include "in/mirror.h"
 #include "in/saved.h"
 #include "in/watch.h"
 
@@ -41,11 +43,17 @@ struct mi_in {
     size_t interest_at;                   /* the next target to look at */
     bool interest_changed;
     size_t resting; /* readers of targets that nobody wants */
-    /* positions have moved */
-    bool changed;
+    /* positions */
+    struct mi_queue unsaved;    /* readers whose position waits for the broker's save */
+    struct mi_queue unmirrored; /* readers whose position moved since it was shown in Iggy */
+    struct mi_mirror *mirror;
+    bool changed; /* the state file is behind */
     struct mi_buf scratch, topic;
     struct mi_log_limit skipped_log, failed_log, change_log;
 };
+
+/* in.c: hears what the broker has. */
+void mi_in_collect(struct mi_in *in);
 
 /* asks.c: sends what the watch wants to know; returns when it is due again. */
 uint64_t mi_in_ask(struct mi_in *in, uint64_t now_ns);
@@ -62,6 +70,12 @@ void mi_in_stop_reader(struct mi_in *in, struct mi_reader *r);
 void mi_in_found(struct mi_in *in, struct mi_reader *r, const struct mi_judgement *j);
 /* After a sign of another server process every reader makes sure of its place. */
 void mi_in_heed_signs(struct mi_in *in);
+
+/* keep.c: the broker has more of a reader than before. */
+void mi_in_moved(struct mi_in *in, struct mi_reader *r);
+/* Keeps what the broker saved, shows positions in Iggy; returns when it is due again. */
+uint64_t mi_in_keep_step(struct mi_in *in, uint64_t now_ns);
+void mi_in_keep_forget(struct mi_reader *r);
 
 /* feed.c: decides whether a target that came is wanted; call before it is watched. */
 void mi_in_feed_first(struct mi_in *in, struct mi_target *t);

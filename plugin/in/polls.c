@@ -163,7 +163,8 @@ static enum taken take_message(struct mi_in *in, struct mi_reader *r, const stru
     } else {
         count_skipped(in, r, m->offset, skipped, why);
     }
-    in->changed |= mi_track_read(&r->track, &mark);
+    if (mi_track_read(&r->track, &mark))
+        mi_in_moved(in, r);
     r->read_any = true;
     return inbound ? TAKEN_PUT : TAKEN_SKIPPED;
 }
@@ -226,7 +227,8 @@ static void too_large(struct mi_in *in, struct mi_reader *r)
     if (!mi_reader_too_large(r, in->config->max_poll_bytes)) {
         count_skipped(in, r, r->track.read_next, MI_C_IN_TOO_LARGE, "it is larger than max_poll_bytes");
         r->check = r->since = false;
-        in->changed |= mi_track_skip_to(&r->track, r->track.read_next + 1);
+        if (mi_track_skip_to(&r->track, r->track.read_next + 1))
+            mi_in_moved(in, r);
         r->message_bytes = 0;
     }
     mi_in_consider(in, r);

@@ -63,6 +63,10 @@ struct mi_reader {
     unsigned quiet;         /* empty answers in a row */
     bool direct;            /* polled directly: it has traffic */
     struct mi_link ready;   /* in the queue of those that ask next */
+    /* its position, see keep.c */
+    struct mi_link unsaved,
+        unmirrored;       /* in the queues of those whose position waits to be kept, and shown */
+    uint64_t mirrored_ns; /* when it was shown last */
     struct mi_timer timer;
 };
 

@@ -72,7 +72,7 @@ bool mi_target_grow(struct mi_target *t, uint32_t count)
             return false;
         r->target = t;
         r->partition = t->reader_count;
-        r->ready.owner = r->timer.owner = r;
+        r->ready.owner = r->timer.owner = r->unsaved.owner = r->unmirrored.owner = r;
         t->readers[t->reader_count++] = r;
     }
     return true;

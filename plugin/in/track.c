@@ -16,6 +16,32 @@ static bool settle(struct mi_track *t)
     return true;
 }
 
+static struct mi_place here(const struct mi_track *t)
+{
+    return (struct mi_place){t->next, t->mark, t->marked};
+}
+
+bool mi_track_unkept(const struct mi_track *t)
+{
+    return t->kept.next != t->next || t->kept.marked != t->marked;
+}
+
+bool mi_track_keep(struct mi_track *t)
+{
+    bool moved = mi_track_unkept(t);
+    t->kept = t->captured = here(t);
+    return moved;
+}
+
+bool mi_track_looked(struct mi_track *t, bool saved)
+{
+    uint64_t before = t->kept.next;
+    if (saved)
+        t->kept = t->captured;
+    t->captured = here(t);
+    return t->kept.next != before;
+}
+
 bool mi_track_place(struct mi_track *t, uint64_t at, const struct mi_mark *before)
 {
     bool left_behind = t->out_next > t->next;
@@ -35,6 +61,7 @@ bool mi_track_place(struct mi_track *t, uint64_t at, const struct mi_mark *befor
         t->next = at;
         t->marked = false;
     }
+    mi_track_keep(t);
     return left_behind;
 }
 

@@ -5,16 +5,28 @@
  * Messages of a reader reach the broker in the order of their offsets and are reported in that order. When
  * the reader is placed elsewhere (its topic was made again, the server lost messages), what is still on its
  * way belongs to its life before: those are reported under the reader's former id.
+ *
+ * What the broker has is kept as position at once, or after its own save. A place elsewhere is kept at once:
+ * there is nothing to go back to.
  */
 #ifndef MI_TRACK_H
 #define MI_TRACK_H
 
 #include "in/inbox.h"
 
+struct mi_place {
+    uint64_t next;       /* offset of a message */
+    struct mi_mark mark; /* of the one before it */
+    bool marked;         /* mark is known */
+};
+
 struct mi_track {
-    uint64_t next;       /* first offset that the broker does not have yet: what is saved */
+    uint64_t next;       /* first offset that the broker does not have yet */
     struct mi_mark mark; /* of the message before it */
     bool marked;         /* mark is known */
+    /* the position: not beyond next (see save_gate.h) */
+    struct mi_place kept;     /* goes to the state file */
+    struct mi_place captured; /* may be kept once the broker has saved */
     /* what was read */
     uint64_t read_next;
     struct mi_mark read_mark;
@@ -39,6 +51,14 @@ bool mi_track_skip_to(struct mi_track *t, uint64_t next);
 /* The broker has that message and all before it; former: reported under the former id. True when the position
  * moved. */
 bool mi_track_delivered(struct mi_track *t, const struct mi_mark *mark, bool former);
+/* What the broker has becomes the position. True when that moved it. */
+bool mi_track_keep(struct mi_track *t);
+/* The broker's store was looked at: saved says that what was captured at the look before is in it; what the
+ * broker has now is captured. True when the position moved. */
+bool mi_track_looked(struct mi_track *t, bool saved);
+/* Does the broker have more than the position says? */
+bool mi_track_unkept(const struct mi_track *t);
+
 /* Is anything on its way? */
 bool mi_track_out(const struct mi_track *t);
 

@@ -169,6 +169,8 @@ static bool make_engines(struct mi_bridge *b, struct mi_error *err)
         .config = b->config,
         .client = b->client,
         .inbox = b->inbox,
+        .gate = &b->gate,
+        .identity = mi_journal_identity(b->journal),
         .metrics = b->options.metrics,
         .clock = b->options.clock,
         .log = b->options.log,
@@ -517,6 +519,7 @@ static void write_last_state(struct mi_bridge *b)
 {
     struct mi_error err;
     b->ended_clean = mi_save_gate_last(&b->gate, last_tick_us(b));
+    mi_in_ended(b->in, b->ended_clean);
     if (build_state(b) && mi_slots_write(b->slots, mi_buf_span(&b->state), &err) != 0)
         mi_log_line(b->options.log, MI_LOG_ERROR,
                     "state file: %s; what was shipped last is read back at the next start", err.text);
