@@ -436,6 +436,16 @@ iggy_request iggy_get_streams(struct iggy_client *client, iggy_streams_fn done, 
     return r->id;
 }
 
+/* Positions are shown to nobody here. */
+iggy_request iggy_store_offset(struct iggy_client *client, struct iggy_span stream, struct iggy_span topic,
+                               uint32_t partition_id, const char *consumer, uint64_t offset, iggy_done done,
+                               void *arg)
+{
+    (void)client, (void)stream, (void)topic, (void)partition_id, (void)consumer, (void)offset;
+    (void)done, (void)arg;
+    return 0;
+}
+
 void iggy_client_cancel(struct iggy_client *client, iggy_request id)
 {
     (void)client;

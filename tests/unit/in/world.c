@@ -79,6 +79,8 @@ void world_start(struct world *w)
     w->inbox = mi_inbox_new(w->config->inbox_messages, w->config->max_poll_bytes * 2);
     struct mi_in_options options = {.config = w->config,
                                     .inbox = w->inbox,
+                                    .gate = &w->gate,
+                                    .identity = "0123456789abcdef0123456789abcdef",
                                     .metrics = w->metrics,
                                     .clock = &w->clock,
                                     .log = &w->log,
@@ -100,6 +102,7 @@ void world_begin(struct world *w, const char *json)
     w->log = (struct mi_log){write_line, w};
     read_config(w, json);
     w->metrics = mi_metrics_new();
+    mi_save_gate_init(&w->gate, &(struct mi_broker_facts){0}, NULL, NULL);
     mi_buf_init(&w->saved, 64 << 20);
     world_start(w);
 }

@@ -16,6 +16,7 @@ struct world {
     struct mi_config *config;
     struct mi_metrics *metrics;
     struct mi_inbox *inbox;
+    struct mi_save_gate gate; /* a broker without persistence: positions move at once */
     struct mi_in *in;
     struct mi_buf saved; /* positions of the last world_stop */
     bool broker_stands;  /* takes nothing */
