@@ -74,6 +74,13 @@ enum mi_global_counter {
     MI_G_HISTORY_BYTES,     /* bytes read from Iggy for them */
     MI_G_HISTORY_CANCELLED, /* ended by the client: disconnect, take-over, UNSUBSCRIBE */
     MI_G_HISTORY_CUT,       /* ended by a limit or an error before page or past did */
+    MI_G_LOGINS_ALLOWED,    /* CONNECTs by what the plugin answered */
+    MI_G_LOGINS_REFUSED,
+    MI_G_LOGINS_UNAVAILABLE,
+    MI_G_LOGINS_LIMITED,
+    MI_G_LOGINS_NEXT,
+    MI_G_LOGINS_CACHED, /* those of them that were answered from memory */
+    MI_G_LOGINS_ASKED,  /* checks that the back end was asked for */
     MI_G_COUNTERS
 };
 
