@@ -14,7 +14,7 @@
 #include "auth/backend.h"
 #include "auth/cache.h"
 #include "base/clock.h"
-#include "base/log.h"
+#include "config/config.h"
 #include "metrics/metrics.h"
 
 enum mi_login_answer {
@@ -25,8 +25,6 @@ enum mi_login_answer {
     MI_LOGIN_LIMITED,     /* too many wrong tries of this user or address */
     MI_LOGIN_LATER        /* under way: mi_login_take says */
 };
-
-enum mi_on_unavailable { MI_AWAY_DENY, MI_AWAY_CACHED, MI_AWAY_NEXT };
 
 /* What a reload may change. */
 struct mi_login_rules {

@@ -12,6 +12,8 @@ void mi_compat_init(struct mi_compat *c, const struct mi_symbols *symbols)
     memset(c, 0, sizeof *c);
     c->symbols = symbols;
     *(void **)&c->set_info = symbols->find(NULL, "mosquitto_plugin_set_info");
+    *(void **)&c->complete_basic_auth = symbols->find(NULL, "mosquitto_complete_basic_auth");
+    *(void **)&c->client_of_id = symbols->find(NULL, "mosquitto_client");
     *(void **)&c->for_all_clients = symbols->find(NULL, "mosquitto_apply_on_all_clients");
     c->v2_1 = c->set_info != NULL;
     c->has_readers = find_readers(&c->readers, symbols, NULL);

@@ -31,6 +31,7 @@ enum {
     MI_EVT_UNSUBSCRIBE = 13,
     MI_EVT_CLIENT_OFFLINE = 28,
     MI_ERR_QUOTA_EXCEEDED = -6,
+    MI_ERR_AUTH_DELAYED = -5,
     MI_REASON_TAKEN_OVER = 142 /* of DISCONNECT, on 2.1 */
 };
 struct mi_evt_connect {
@@ -81,6 +82,10 @@ struct mi_compat {
     bool has_readers; /* else properties cannot be read on this broker */
     struct mi_property_readers readers;
     int (*set_info)(mosquitto_plugin_id_t *id, const char *name, const char *version); /* NULL on 2.0 */
+    /* For BASIC_AUTH that was answered with MI_ERR_AUTH_DELAYED; NULL on 2.0. */
+    void (*complete_basic_auth)(const char *client_id, int result);
+    /* A client or session that logged in; NULL on 2.0. */
+    struct mosquitto *(*client_of_id)(const char *client_id);
     /* Calls each for every session, connected or not, while it returns 0; NULL on 2.0. */
     int (*for_all_clients)(int (*each)(const struct mosquitto *client, void *context), void *context);
     const struct mi_symbols *symbols;

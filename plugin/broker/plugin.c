@@ -15,6 +15,7 @@
 #include "broker/client_events.h"
 #include "broker/history_event.h"
 #include "broker/interest_events.h"
+#include "broker/login_event.h"
 #include "broker/reload.h"
 #include "broker/subscriptions.h"
 #include "broker/tick.h"
@@ -194,7 +195,8 @@ static int make_parts(struct mi_plugin *p)
         mi_bridge_history(p->bridge), p->compat.v2_1, p->config, p->metrics, &mi_clock_system, p->log};
     p->history = mi_history_event_new(&history);
     mi_interest_events_start(p);
-    if (!p->inject || !p->events || !p->history || !mi_interest_events_follow_config(p))
+    if (!p->inject || !p->events || !p->history || !mi_interest_events_follow_config(p) ||
+        !mi_login_event_make(p))
         return no_memory(p);
     return MOSQ_ERR_SUCCESS;
 }
@@ -257,6 +259,7 @@ static void destroy(struct mi_plugin *p)
     mi_client_events_free(p->events);
     mi_history_event_free(p->history);
     mi_bridge_free(p->bridge);
+    mi_login_event_free(p);
     mi_retained_free(p->retained);
     mi_wakeup_free(p->wakeup);
     mi_config_release(p->config);
@@ -313,7 +316,9 @@ static int on_subscribe(int event, void *data, void *userdata)
 static int on_connect(int event, void *data, void *userdata)
 {
     (void)event;
-    mi_subscriptions_connect(userdata, data);
+    const struct mi_evt_connect *e = data;
+    mi_login_event_connected(userdata, e->client);
+    mi_subscriptions_connect(userdata, e);
     return MOSQ_ERR_SUCCESS;
 }
 
@@ -342,6 +347,8 @@ static int register_all(struct mi_plugin *p)
         }
     }
     int result = mi_acl_event_register(p);
+    if (result == MOSQ_ERR_SUCCESS)
+        result = mi_login_event_register(p);
     if (result != MOSQ_ERR_SUCCESS) {
         unregister_all(p);
         return result;
@@ -353,6 +360,7 @@ static int register_all(struct mi_plugin *p)
 static void unregister_all(struct mi_plugin *p)
 {
     mi_acl_event_unregister(p);
+    mi_login_event_unregister(p);
     for (size_t i = 0; i < EVENTS; i++)
         mosquitto_callback_unregister(p->id, events[i].event, events[i].callback, NULL);
 }

@@ -20,6 +20,7 @@
 
 struct mi_client_events;
 struct mi_history_event;
+struct mi_login_events; /* login_event.c */
 
 struct mi_plugin {
     mosquitto_plugin_id_t *id;
@@ -40,8 +41,9 @@ struct mi_plugin {
     struct mi_client_events *events;
     struct mi_history_event *history;
     struct mi_wakeup *wakeup;
-    struct mi_watchdog *watchdog; /* until the first TICK */
-    bool acl_registered;          /* ACL_CHECK */
+    struct mi_login_events *logins; /* NULL: the plugin has no part in logins */
+    struct mi_watchdog *watchdog;   /* until the first TICK */
+    bool acl_registered;            /* ACL_CHECK */
     bool somebody_decides; /* as far as the broker's own file tells: it has an acl_file or a plugin for rights
                             */
     bool ticked;

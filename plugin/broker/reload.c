@@ -3,6 +3,7 @@
 #include "broker/acl_event.h"
 #include "broker/history_event.h"
 #include "broker/interest_events.h"
+#include "broker/login_event.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -41,6 +42,7 @@ static void take_over(struct mi_plugin *p, struct mi_config *config)
     mi_config_release(p->config);
     p->config = config;
     mi_interest_events_follow_config(p);
+    mi_login_event_follow_config(p);
     mi_acl_event_register(p);
     mi_bridge_note_reload(p->bridge, NULL);
     mi_log_line(p->log, MI_LOG_NOTICE, "reload: the new configuration is in force (%zu routes)",
@@ -50,6 +52,7 @@ static void take_over(struct mi_plugin *p, struct mi_config *config)
 int mi_reload(struct mi_plugin *p)
 {
     struct collector c = {.log = p->log};
+    mi_login_event_reloading(p);
     struct mi_config *config = mi_plugin_load_config(p, collect, &c);
     if (config) {
         mi_config_report_fixed(p->config, config, collect, &c);

@@ -2,6 +2,7 @@
 
 #include "broker/history_event.h"
 #include "broker/interest_events.h"
+#include "broker/login_event.h"
 
 enum { START_AGAIN_S = 5 };
 
@@ -17,6 +18,7 @@ void mi_tick(struct mi_plugin *p)
     if (!p->started)
         start_bridge(p);
     mi_bridge_tick(p->bridge);
+    mi_login_event_tick(p);
     inject(p);
     if (!mi_log_queue_empty(p->log_queue))
         mi_log_queue_drain(p->log_queue);
@@ -46,7 +48,8 @@ static void start_bridge(struct mi_plugin *p)
 
 static bool idle(const struct mi_plugin *p)
 {
-    return mi_inject_idle(p->inject) && mi_history_event_idle(p->history) && !mi_interest_events_waiting(p);
+    return mi_inject_idle(p->inject) && mi_history_event_idle(p->history) && !mi_interest_events_waiting(p) &&
+           !mi_login_event_waiting(p);
 }
 
 /* On 2.1 the broker waits for its sockets between TICK and the routing of what TICK published: the repeated

@@ -26,6 +26,22 @@ enum mi_broker_acl { MI_ACL_NOT_STATED, MI_ACL_NONE, MI_ACL_FILE, MI_ACL_PLUGIN 
 enum mi_yes_no { MI_NOT_STATED, MI_NO, MI_YES };
 enum mi_history_rights { MI_HISTORY_BY_ACL, MI_HISTORY_BY_SUBSCRIBE };
 
+/* Who knows the MQTT clients' users; what happens when nobody there can be asked, and to whom they refuse. */
+enum mi_login_from { MI_LOGIN_FROM_NOBODY, MI_LOGIN_FROM_IGGY };
+enum mi_on_unavailable { MI_AWAY_DENY, MI_AWAY_CACHED, MI_AWAY_NEXT };
+enum mi_otherwise { MI_OTHERWISE_DENY, MI_OTHERWISE_NEXT };
+
+struct mi_auth_config {
+    enum mi_login_from login; /* a reload cannot change it */
+    enum mi_otherwise otherwise;
+    enum mi_on_unavailable on_unavailable;
+    uint64_t login_wait_ns; /* 0: never. Where the broker must be answered at once: every client waits */
+    uint32_t cache_size;    /* logins; a reload cannot change it */
+    uint64_t cache_age_ns, refused_age_ns, stale_age_ns;
+    uint32_t rate_per_user, rate_per_address; /* wrong tries a minute; 0: no bound */
+    uint32_t logins_per_second;               /* that Iggy is asked for */
+};
+
 /* Index i of routes is rule i of the map. "unmatched" is the last route, with filter "#". */
 struct mi_route {
     const char *name;
@@ -107,6 +123,7 @@ struct mi_config {
     size_t events_route; /* then: index of their route, which takes no PUBLISH */
     const char *events_stream, *events_topic;
     bool events_connect, events_disconnect, events_refused, events_subscribe, events_unsubscribe;
+    struct mi_auth_config auth;
     /* dead letters; NULL: files beside the journal */
     const char *dead_letter_stream, *dead_letter_topic;
     uint64_t dead_letter_file_max;

@@ -34,6 +34,8 @@ const struct mi_option mi_options[] = {
     {MI_AT_ROOT, "broker", MI_OBJECT, .opens = MI_AT_BROKER, .help = "What concerns Mosquitto itself."},
     {MI_AT_ROOT, "history", MI_OBJECT, .opens = MI_AT_HISTORY, .absent = "nobody can ask for history",
      .help = "Lets MQTT clients ask for the past of a topic with a SUBSCRIBE to `$iggy/FROM/FILTER`."},
+    {MI_AT_ROOT, "auth", MI_OBJECT, .opens = MI_AT_AUTH, .absent = "the plugin decides nobody's login",
+     .help = "Logins of MQTT clients (docs/security.md)."},
     {MI_AT_ROOT, "limits", MI_OBJECT, .opens = MI_AT_LIMITS,
      .help = "Bounds of requests, batches, retries and queues."},
 
@@ -287,6 +289,54 @@ const struct mi_option mi_options[] = {
      .fallback = "acl",
      .help = "Whose past a client may see: what `broker.acl` lets it read, or (Mosquitto 2.1, with a plugin "
              "that decides) whatever it may subscribe to below `$iggy/`."},
+
+    {MI_AT_AUTH, "login", MI_CHOICE, IN_CONFIG(auth.login), .choices = "none|iggy", .fallback = "none",
+     .fixed = true,
+     .help = "Who knows the MQTT clients' users. `iggy`: an MQTT user is an Iggy user, with that password or "
+             "with a personal access token in its place (the user name may then be empty). `none`: the "
+             "plugin has no part in logins."},
+    {MI_AT_AUTH, "otherwise", MI_CHOICE, IN_CONFIG(auth.otherwise), .choices = "deny|next",
+     .fallback = "deny",
+     .help = "What happens to a user name and password that are refused there: the client is refused, or the "
+             "broker's other plugins and its `password_file` decide. With `next` a CONNECT waits up to "
+             "`login_wait` on Mosquitto 2.1 too, since the broker cannot ask them later."},
+    {MI_AT_AUTH, "on_unavailable", MI_CHOICE, IN_CONFIG(auth.on_unavailable), .choices = "deny|cached|next",
+     .fallback = "deny",
+     .help = "While nobody can be asked: refuse who is not remembered within `cache_age`, or let in who is "
+             "remembered within `stale_age`, or leave it to the broker's other plugins and its "
+             "`password_file`."},
+    {MI_AT_AUTH, "login_wait", MI_TIME, IN_CONFIG(auth.login_wait_ns), .unit_ns = 1, .fallback = "100ms",
+     .max = SECONDS(1),
+     .help =
+         "Mosquitto 2.0 must be answered at once: how long a CONNECT that is not remembered waits for its "
+         "check. **Every client of the broker waits meanwhile**; all waits together take at most a tenth "
+         "of the broker's time, and nobody waits while Iggy is known to be away. What takes longer is "
+         "refused, and the client's next try is answered from memory. `0ms`: never wait. Not used on "
+         "Mosquitto 2.1, where a CONNECT is answered later, except with `\"otherwise\": \"next\"`."},
+    {MI_AT_AUTH, "cache_size", MI_COUNT, IN_CONFIG(auth.cache_size), .fallback = "10000", .min = 16,
+     .max = 1000000, .fixed = true,
+     .help =
+         "Logins that are remembered, as keyed hashes: so many right ones, and as many refused ones. More "
+         "than you have users, or a reload disconnects some."},
+    {MI_AT_AUTH, "cache_age", MI_TIME, IN_CONFIG(auth.cache_age_ns), .unit_ns = 1, .fallback = "5m",
+     .max = DAYS(1),
+     .help = "How long a right login is not asked for again. So long an old password, or an account that was "
+             "deleted, still lets a client connect."},
+    {MI_AT_AUTH, "refused_age", MI_TIME, IN_CONFIG(auth.refused_age_ns), .unit_ns = 1, .fallback = "10s",
+     .max = SECONDS(3600), .help = "How long a refused login is not asked for again."},
+    {MI_AT_AUTH, "stale_age", MI_TIME, IN_CONFIG(auth.stale_age_ns), .unit_ns = 1, .fallback = "1d",
+     .max = DAYS(365), .help = "How long a right login counts with `\"on_unavailable\": \"cached\"`."},
+    {MI_AT_AUTH, "rate_per_user", MI_COUNT, IN_CONFIG(auth.rate_per_user), .fallback = "30", .max = 1000000,
+     .help = "Wrong tries a minute for one user name, ten at once; further ones are refused without asking. "
+             "Right ones do not count. 0: no bound."},
+    {MI_AT_AUTH, "rate_per_address", MI_COUNT, IN_CONFIG(auth.rate_per_address), .fallback = "120",
+     .max = 1000000,
+     .help = "Wrong tries a minute from one address, a sixth of that at once (ten at least). Right ones do "
+             "not count. 0: no bound."},
+    {MI_AT_AUTH, "logins_per_second", MI_COUNT, IN_CONFIG(auth.logins_per_second), .fallback = "30", .min = 1,
+     .max = 1000,
+     .help = "Logins a second that Iggy is asked for, two at a time: each costs it about 15 ms of the thread "
+             "that serves its HTTP. Who comes faster waits up to five seconds."},
 
     {MI_AT_LIMITS, "max_requests", MI_COUNT, IN_CONFIG(max_requests), .fallback = "24", .min = 1,
      .max = MI_MAX_REQUESTS,

@@ -25,6 +25,7 @@ const char *mi_place_path(enum mi_place place)
         [MI_AT_STATUS] = "status",
         [MI_AT_BROKER] = "broker",
         [MI_AT_HISTORY] = "history",
+        [MI_AT_AUTH] = "auth",
         [MI_AT_LIMITS] = "limits",
     };
     return paths[place];

@@ -24,6 +24,7 @@ enum mi_place {
     MI_AT_STATUS,
     MI_AT_BROKER,
     MI_AT_HISTORY,
+    MI_AT_AUTH,
     MI_AT_LIMITS,
     MI_PLACES
 };

@@ -266,6 +266,21 @@ static uint64_t settled_at_start(const struct mi_bridge *b)
     return 0;
 }
 
+static bool make_logins(struct mi_bridge *b)
+{
+    if (b->config->auth.login != MI_LOGIN_FROM_IGGY)
+        return true;
+    struct mi_iggy_backend_options options = {
+        .logins_per_second = b->config->auth.logins_per_second,
+        .clock = b->options.clock,
+        .log = b->options.log,
+        .wake_bridge = wake_bridge,
+        .context = b,
+    };
+    b->logins = mi_iggy_backend_new(&options);
+    return b->logins != NULL;
+}
+
 static void make_control(struct mi_bridge *b)
 {
     struct mi_control_options options = {
@@ -291,7 +306,7 @@ static bool build(struct mi_bridge *b, struct mi_error *err)
     b->inbox = mi_inbox_new(b->config->inbox_messages, b->config->max_poll_bytes * 2);
     b->disk = mi_disk_thread_new(b->journal, b->slots, b->options.clock, b->options.log);
     b->commit_wait = mi_commit_wait_new();
-    if (!b->inbox || !b->disk || !b->commit_wait) {
+    if (!b->inbox || !b->disk || !b->commit_wait || !make_logins(b)) {
         mi_error_set(err, "out of memory or descriptors");
         return false;
     }
@@ -335,6 +350,7 @@ void mi_bridge_free(struct mi_bridge *b)
     mi_history_free(b->history);
     mi_out_free(b->out);
     iggy_client_free(b->client);
+    mi_iggy_backend_free(b->logins);
     mi_journal_close(b->journal);
     mi_disk_thread_free(b->disk);
     mi_commit_wait_free(b->commit_wait);
@@ -368,6 +384,11 @@ void mi_bridge_keep_outstanding(struct mi_bridge *b, struct mi_span outstanding)
 struct mi_journal *mi_bridge_journal(struct mi_bridge *b)
 {
     return b->journal;
+}
+
+struct mi_iggy_backend *mi_bridge_logins(struct mi_bridge *b)
+{
+    return b->logins;
 }
 
 struct mi_inbox *mi_bridge_inbox(struct mi_bridge *b)
@@ -462,6 +483,8 @@ static void take_config(struct mi_bridge *b)
     mi_out_set_config(b->out, config);
     mi_in_set_config(b->in, config);
     mi_history_set_config(b->history, config);
+    if (b->logins)
+        mi_iggy_backend_set_rate(b->logins, config->auth.logins_per_second);
     renew_listener(b, config);
     mi_config_release(b->config);
     b->config = config;
@@ -595,6 +618,8 @@ static void turn(struct mi_bridge *b)
     due = earlier(due, mi_history_step(b->history, now));
     due = earlier(due, keep_state(b, now));
     mi_commit_wait_look(b->commit_wait, mi_out_away(b->out), is_settled, b);
+    if (b->logins)
+        due = earlier(due, mi_iggy_backend_step(b->logins, b->client, now));
     if (b->control)
         due = earlier(due, mi_control_step(b->control, now));
     if (!mi_inbox_empty(b->inbox) || !mi_history_idle(b->history) ||

@@ -7,6 +7,7 @@
 #ifndef MI_BRIDGE_H
 #define MI_BRIDGE_H
 
+#include "auth/iggy_backend.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -51,6 +52,9 @@ void mi_bridge_keep_outstanding(struct mi_bridge *b, struct mi_span outstanding)
 struct mi_journal *mi_bridge_journal(struct mi_bridge *b);
 struct mi_inbox *mi_bridge_inbox(struct mi_bridge *b);
 struct mi_history *mi_bridge_history(struct mi_bridge *b);
+
+/* Who asks Iggy for the logins of MQTT clients; NULL: not configured. */
+struct mi_iggy_backend *mi_bridge_logins(struct mi_bridge *b);
 
 /* A reload: the bridge thread takes the new configuration over at its next turn. */
 void mi_bridge_set_config(struct mi_bridge *b, struct mi_config *config);

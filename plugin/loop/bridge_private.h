@@ -28,8 +28,9 @@ struct mi_bridge {
     struct mi_out *out;
     struct mi_in *in;
     struct mi_history *history;
-    struct mi_listener *listener; /* NULL: off */
-    struct mi_control *control;   /* NULL: it could not be made */
+    struct mi_iggy_backend *logins; /* NULL: not configured */
+    struct mi_listener *listener;   /* NULL: off */
+    struct mi_control *control;     /* NULL: it could not be made */
     struct mi_disk_thread *disk;
     struct mi_commit_wait *commit_wait;
     struct mi_save_gate gate; /* the bridge thread's while it runs */

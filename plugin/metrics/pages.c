@@ -28,8 +28,11 @@ bool mi_metrics_prometheus(struct mi_metrics *m, struct mi_buf *out)
     }
     for (size_t i = 0; i < mi_global_row_count; i++) {
         const struct mi_metric_row *row = &mi_global_rows[i];
-        add_head(out, row);
+        if (!mi_metric_continues(mi_global_rows, i))
+            add_head(out, row);
         mi_metric_name(row, out);
+        if (row->reason)
+            mi_buf_addf(out, "{reason=\"%s\"}", row->reason);
         add_number(out, row, mi_metrics_get(m, row->value));
     }
     for (size_t i = 0, next; i < mi_route_row_count; i = next) {
@@ -82,7 +85,8 @@ static void add_reference_rows(struct mi_buf *out, const struct mi_metric_row *r
         mi_buf_addf(out, "` | %s | %s", rows[i].type == MI_COUNTER ? "counter" : "gauge", label);
         for (next = i; next < count && (next == i || mi_metric_continues(rows, next)); next++)
             if (rows[next].reason)
-                mi_buf_addf(out, "%s`%s`", next == i ? ", `reason`: " : ", ", rows[next].reason);
+                mi_buf_addf(out, "%s%s`%s`", next > i || *label ? ", " : "",
+                            next > i ? "" : "`reason`: ", rows[next].reason);
         mi_buf_addf(out, " | %s |\n", rows[i].help);
     }
 }

@@ -122,13 +122,13 @@ static void any_order_of_use_agrees_with_a_model(void)
 {
     enum { USERS = 12, ROOM = 5 };
     struct mi_login_cache *c = mi_login_cache_new(ROOM);
-    int kind[USERS] = {0};
+    enum mi_cached kind[USERS] = {0};
     uint64_t used[USERS] = {0};
     for (uint64_t turn = 1; turn < 20000; turn++) {
         uint64_t bits = mi_random(&mi_clock_system);
         unsigned u = (unsigned)(bits % USERS);
         if (bits & 1ull << 40) {
-            int right = bits & 1ull << 41 ? MI_CACHED_RIGHT : MI_CACHED_REFUSED;
+            enum mi_cached right = bits & 1ull << 41 ? MI_CACHED_RIGHT : MI_CACHED_REFUSED;
             unsigned same = 0, oldest = USERS;
             if (kind[u] != right) {
                 kind[u] = MI_CACHED_NOT;

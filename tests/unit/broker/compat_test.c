@@ -35,10 +35,11 @@ static void close_library(void *handle)
 
 static void *find(void *handle, const char *name)
 {
-    if (strcmp(name, "mosquitto_plugin_set_info") == 0)
-        return !handle && exports_set_info ? (void *)&lib_version : NULL;
-    if (strcmp(name, "mosquitto_apply_on_all_clients") == 0)
-        return NULL;
+    static const char *const only_2_1[] = {"mosquitto_plugin_set_info", "mosquitto_apply_on_all_clients",
+                                           "mosquitto_complete_basic_auth", "mosquitto_client"};
+    for (size_t i = 0; i < sizeof only_2_1 / sizeof only_2_1[0]; i++)
+        if (strcmp(name, only_2_1[i]) == 0)
+            return !handle && exports_set_info ? (void *)&lib_version : NULL;
     if (strcmp(name, "mosquitto_lib_version") == 0)
         return handle ? (void *)&lib_version : NULL;
     CU_ASSERT_PTR_NOT_NULL(strstr(name, "mosquitto_property_"));

@@ -199,6 +199,12 @@ void mi_journal_stats(struct mi_journal *j, struct mi_journal_stats *out)
     out->next_sequence = 100;
 }
 
+struct mi_iggy_backend *mi_bridge_logins(struct mi_bridge *b)
+{
+    (void)b;
+    return fakes.logins;
+}
+
 struct mi_inbox *mi_bridge_inbox(struct mi_bridge *b)
 {
     return (struct mi_inbox *)b;

@@ -34,6 +34,7 @@ struct fakes {
     char reload_note[600];
     void (*wake_main)(void *);
     void *wake_context;
+    struct mi_iggy_backend *logins;
     /* inbox */
     struct mi_inbound *inbox;
     /* configuration */

@@ -63,6 +63,13 @@ bool mosquitto_client_clean_session(const struct mosquitto *client)
     return client->clean;
 }
 
+int mosquitto_set_username(struct mosquitto *client, const char *username)
+{
+    snprintf(client->given_name, sizeof client->given_name, "%s", username);
+    client->username = client->given_name;
+    return MOSQ_ERR_SUCCESS;
+}
+
 int mosquitto_client_sub_count(const struct mosquitto *client)
 {
     return client->subscriptions;

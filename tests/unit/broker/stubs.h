@@ -11,6 +11,7 @@
 
 struct mosquitto {
     const char *id, *username;
+    char given_name[256]; /* by mosquitto_set_username */
     int protocol;
     bool clean;
     int subscriptions;
