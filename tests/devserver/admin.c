@@ -465,6 +465,32 @@ static void do_expire(struct command *c)
     ok(c, "%s", "");
 }
 
+static void do_synthetic(struct command *c)
+{
+    static const char usage[] = "usage: synthetic STREAM TOPIC MESSAGES BYTES FIRST_US STEP_US MQTT-TOPIC";
+    struct dev_synthetic s = {.count = 0};
+    uint64_t bytes;
+    struct dev_topic *t = topic_of(c);
+    if (!t)
+        return;
+    if (!number(c, 3, &s.count) || !number(c, 4, &bytes) || !number(c, 5, &s.first_us) ||
+        !number(c, 6, &s.step_us) || c->count != 8 || bytes < 32 || bytes > 65536 ||
+        strlen(c->words[7]) >= sizeof s.prefix) {
+        refuse(c, usage);
+        return;
+    }
+    s.payload = (uint32_t)bytes;
+    memcpy(s.prefix, c->words[7], strlen(c->words[7]) + 1);
+    for (uint32_t i = 0; i < t->partition_count; i++)
+        if (t->partitions[i]->log.next_offset > 0) {
+            refuse(c, "the topic is not empty");
+            return;
+        }
+    for (uint32_t i = 0; i < t->partition_count; i++)
+        dev_log_begin_synthetic(&t->partitions[i]->log, &s);
+    ok(c, "%s", "");
+}
+
 static const struct {
     const char *word;
     void (*run)(struct command *c);
@@ -488,7 +514,8 @@ static const struct {
                 {"clear", do_clear},
                 {"stats", do_stats},
                 {"dump", do_dump},
-                {"expire", do_expire}};
+                {"expire", do_expire},
+                {"synthetic", do_synthetic}};
 
 static void dispatch(struct command *c)
 {

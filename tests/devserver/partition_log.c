@@ -240,6 +240,12 @@ void dev_log_expire(struct dev_log *log, uint64_t before)
     }
 }
 
+void dev_log_begin_synthetic(struct dev_log *log, const struct dev_synthetic *synthetic)
+{
+    log->synthetic = *synthetic;
+    log->next_offset = synthetic->count;
+}
+
 uint64_t dev_log_messages(const struct dev_log *log)
 {
     return log->next_offset - log->first_offset;
@@ -274,6 +280,9 @@ static size_t find_batch(const struct dev_log *log, uint64_t offset)
 
 uint64_t dev_log_offset_at(const struct dev_log *log, uint64_t timestamp)
 {
+    uint64_t made = dev_synthetic_offset_at(&log->synthetic, timestamp);
+    if (made < log->synthetic.count)
+        return made > log->first_offset ? made : log->first_offset;
     for (size_t i = log->first; i < log->count; i++)
         if (log->batches[i].timestamp >= timestamp)
             return log->batches[i].base_offset;
@@ -318,6 +327,9 @@ bool dev_log_read(struct dev_log *log, uint64_t offset, uint32_t count,
     if (offset < log->first_offset)
         offset = log->first_offset;
     bool more = true;
+    uint32_t made = dev_synthetic_read(&log->synthetic, offset, count, each, arg, &more);
+    offset += made;
+    count -= made;
     for (size_t i = find_batch(log, offset); i < log->count && count > 0 && more; i++) {
         struct dev_batch *b = &log->batches[i];
         uint8_t *loaded = NULL;

@@ -18,6 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "synthetic.h"
+
 enum { DEV_RECORD_HEAD = 32 };
 
 struct dev_batch {
@@ -41,7 +43,8 @@ struct dev_log {
     uint64_t unsaved_messages, unsaved_bytes;
     int fd; /* -1: memory only */
     uint64_t file_size;
-    uint64_t memory; /* bytes of records held in memory */
+    uint64_t memory;                /* bytes of records held in memory */
+    struct dev_synthetic synthetic; /* what lies before the batches; count 0: nothing. Not kept in the file */
 };
 
 /* Starts an empty log; path NULL: memory only. With a file that exists, reads its index up to the first batch
@@ -65,6 +68,9 @@ void dev_log_drop_below(struct dev_log *log, uint64_t offset);
 void dev_log_drop_segments(struct dev_log *log, uint32_t n);
 /* Drops the closed segments whose last batch is older than the time (microseconds). */
 void dev_log_expire(struct dev_log *log, uint64_t before);
+
+/* Puts messages that are made when read at the beginning of an empty log. */
+void dev_log_begin_synthetic(struct dev_log *log, const struct dev_synthetic *synthetic);
 
 uint64_t dev_log_messages(const struct dev_log *log);
 size_t dev_log_segments(const struct dev_log *log);
