@@ -10,7 +10,9 @@ struct mi_discover {
     struct iggy_client *client;
     const struct mi_config *config;
     void (*found)(void *context, size_t route, struct mi_span stream, struct mi_span topic);
+    void (*whole)(void *context);
     void *context;
+    bool missed; /* something was not answered this round */
     bool needed; /* some route that reads has a templated target */
     iggy_request request;
     bool busy;
@@ -24,13 +26,14 @@ static void ask_next_stream(struct mi_discover *d);
 struct mi_discover *mi_discover_new(struct iggy_client *client,
                                     void (*found)(void *context, size_t route, struct mi_span stream,
                                                   struct mi_span topic),
-                                    void *context)
+                                    void (*whole)(void *context), void *context)
 {
     struct mi_discover *d = calloc(1, sizeof *d);
     if (!d)
         return NULL;
     d->client = client;
     d->found = found;
+    d->whole = whole;
     d->context = context;
     return d;
 }
@@ -63,7 +66,7 @@ void mi_discover_free(struct mi_discover *d)
     free(d);
 }
 
-static bool reads_template(const struct mi_config *config, size_t route)
+bool mi_discover_seeks(const struct mi_config *config, size_t route)
 {
     struct mi_span stream, topic;
     return (config->routes[route].direction & MI_IN) &&
@@ -77,13 +80,13 @@ void mi_discover_set_config(struct mi_discover *d, const struct mi_config *confi
     d->needed = false;
     d->due_ns = 0;
     for (size_t i = 0; config && i < config->route_count; i++)
-        d->needed = d->needed || reads_template(config, i);
+        d->needed = d->needed || mi_discover_seeks(config, i);
 }
 
 static bool some_route_fits(const struct mi_discover *d, struct mi_span stream)
 {
     for (size_t i = 0; i < d->config->route_count; i++)
-        if (reads_template(d->config, i) && mi_map_stream_fits(d->config->map, i, stream))
+        if (mi_discover_seeks(d->config, i) && mi_map_stream_fits(d->config->map, i, stream))
             return true;
     return false;
 }
@@ -109,7 +112,8 @@ static void streams_answered(void *arg, const struct iggy_result *result, const 
     if (result->kind == IGGY_CANCELLED)
         return;
     d->request = 0;
-    if (result->kind != IGGY_OK)
+    d->missed = result->kind != IGGY_OK;
+    if (d->missed)
         count = 0;
     for (size_t i = 0; i < count && d->stream_count < MAX_STREAMS_PER_ROUND; i++) {
         struct mi_span name = {streams[i].name.data, streams[i].name.len};
@@ -125,7 +129,7 @@ static void report_topics(struct mi_discover *d, const struct iggy_stream *strea
     for (uint32_t t = 0; stream->topics && t < stream->topics_count; t++) {
         struct mi_span topic = {stream->topics[t].name.data, stream->topics[t].name.len};
         for (size_t i = 0; i < d->config->route_count; i++)
-            if (reads_template(d->config, i) && mi_map_topic_fits(d->config->map, i, stream_name, topic))
+            if (mi_discover_seeks(d->config, i) && mi_map_topic_fits(d->config->map, i, stream_name, topic))
                 d->found(d->context, i, stream_name, topic);
     }
 }
@@ -138,6 +142,8 @@ static void stream_answered(void *arg, const struct iggy_result *result, const s
     d->request = 0;
     if (result->kind == IGGY_OK)
         report_topics(d, stream);
+    else if (result->http_status != 404)
+        d->missed = true;
     ask_next_stream(d);
 }
 
@@ -149,8 +155,11 @@ static void ask_next_stream(struct mi_discover *d)
         d->request = iggy_get_stream(d->client, span, stream_answered, d);
         if (d->request)
             return;
+        d->missed = true;
     }
     end_round(d);
+    if (!d->missed)
+        d->whole(d->context);
 }
 
 uint64_t mi_discover_step(struct mi_discover *d, uint64_t now_ns)

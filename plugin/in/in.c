@@ -11,7 +11,10 @@
 enum { MAX_PARTITIONS = 1000 }; /* of a topic; Iggy's own limit */
 
 static void add_constant_targets(struct mi_in *in);
-static void add_target(void *context, size_t route, struct mi_span stream, struct mi_span topic);
+static void add_target(struct mi_in *in, size_t route, struct mi_span stream, struct mi_span topic,
+                       bool is_new);
+static void found_target(void *context, size_t route, struct mi_span stream, struct mi_span topic);
+static void searched_all(void *context);
 static void drop_target(struct mi_in *in, struct mi_target *t);
 static bool make_backlog(struct mi_in *in);
 
@@ -27,7 +30,7 @@ struct mi_in *mi_in_new(const struct mi_in_options *options, struct mi_error *er
         mi_saved_init(&in->saved);
         in->set = mi_target_set_new();
         mi_watch_init(&in->watch, in->set, in->config->watch_requests);
-        in->discover = mi_discover_new(options->client, add_target, in);
+        in->discover = mi_discover_new(options->client, found_target, searched_all, in);
         in->mirror = mi_mirror_new(options->client, options->identity, options->clock, options->log);
         made = in->set && in->discover && in->mirror && make_backlog(in);
     }
@@ -58,6 +61,7 @@ void mi_in_free(struct mi_in *in)
     mi_interest_picture_release(in->interest);
     mi_config_release(in->config);
     free(in->backlog);
+    free(in->searched);
     mi_buf_fini(&in->scratch);
     mi_buf_fini(&in->topic);
     free(in);
@@ -120,9 +124,10 @@ static void restore_positions(struct mi_in *in, struct mi_target *t)
     mi_saved_take(&in->saved, t->route_id, mi_span_of(t->stream), mi_span_of(t->topic), restore, &to);
 }
 
-static void add_target(void *context, size_t route, struct mi_span stream, struct mi_span topic)
+/* is_new: all of it came since the route is read, so none of it is skipped, wherever reading begins. */
+static void add_target(struct mi_in *in, size_t route, struct mi_span stream, struct mi_span topic,
+                       bool is_new)
 {
-    struct mi_in *in = context;
     uint32_t id = in->config->routes[route].id;
     if (mi_target_set_find(in->set, id, stream, topic))
         return;
@@ -131,7 +136,41 @@ static void add_target(void *context, size_t route, struct mi_span stream, struc
         return;
     restore_positions(in, t);
     mi_in_feed_first(in, t);
+    t->was_missing = is_new && t->wanted;
     mi_watch_add(&in->watch, t);
+}
+
+static bool was_searched(const struct mi_in *in, uint32_t route)
+{
+    for (size_t i = 0; i < in->searched_count; i++)
+        if (in->searched[i] == route)
+            return true;
+    return false;
+}
+
+static void note_searched(struct mi_in *in, uint32_t route)
+{
+    if (in->searched_count == MI_MAX_ROUTES || was_searched(in, route))
+        return;
+    uint32_t *more = realloc(in->searched, (in->searched_count + 1) * sizeof *more);
+    if (!more)
+        return;
+    in->searched = more;
+    more[in->searched_count++] = route;
+}
+
+static void found_target(void *context, size_t route, struct mi_span stream, struct mi_span topic)
+{
+    struct mi_in *in = context;
+    add_target(in, route, stream, topic, was_searched(in, in->config->routes[route].id));
+}
+
+static void searched_all(void *context)
+{
+    struct mi_in *in = context;
+    for (size_t i = 0; i < in->config->route_count; i++)
+        if (mi_discover_seeks(in->config, i))
+            note_searched(in, in->config->routes[i].id);
 }
 
 static void add_constant_targets(struct mi_in *in)
@@ -140,7 +179,7 @@ static void add_constant_targets(struct mi_in *in)
         struct mi_span stream, topic;
         if ((in->config->routes[i].direction & MI_IN) &&
             mi_map_constant_target(in->config->map, i, &stream, &topic))
-            add_target(in, i, stream, topic);
+            add_target(in, i, stream, topic, false);
     }
 }
 
@@ -266,10 +305,20 @@ bool mi_in_save(struct mi_in *in, struct mi_buf *out)
     return true;
 }
 
+/* A route that has positions was searched by an earlier run. */
+static void note_earlier_searches(struct mi_in *in, struct mi_span saved)
+{
+    struct mi_position p;
+    size_t at = 0;
+    while (mi_positions_next(saved, &at, &p) == 1)
+        note_searched(in, p.route);
+}
+
 bool mi_in_load(struct mi_in *in, struct mi_span saved)
 {
     if (!mi_saved_load(&in->saved, saved))
         return false;
+    note_earlier_searches(in, saved);
     for (size_t i = 0; i < mi_target_set_count(in->set); i++) {
         struct mi_target *t = mi_target_set_at(in->set, i);
         restore_positions(in, t);

@@ -26,6 +26,8 @@ struct mi_in {
     struct mi_config *config;
     struct mi_tokens *backlog; /* beside the configuration's routes */
     struct mi_discover *discover;
+    uint32_t *searched; /* ids of routes whose targets were all found once: what is found later is new */
+    size_t searched_count;
     struct mi_target_set *set;
     struct mi_saved saved;
     struct mi_watch watch;

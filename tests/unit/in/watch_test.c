@@ -90,6 +90,30 @@ static void a_hundred_topics_in_ten_streams(void)
     world_end(&w);
 }
 
+/* Reading begins at the end of what is there at the first look, but what is made later is read from its
+ * beginning: also when it was made while the bridge was away. */
+static void a_stream_that_is_made_later_is_read_from_its_beginning(void)
+{
+    sent = 0;
+    world_begin(&w, MANY);
+    make_many(1, 1, 1);
+    fake_append(&fake.topics[0], 0, sent++, 10); /* was there */
+    world_pass(&w, 5000);
+    CU_ASSERT_EQUAL(w.delivered, 0);
+    fake_create("sz", "t00x", 2);
+    fake_append(fake_find("sz", "t00x"), 0, sent++, 10);
+    fake_append(fake_find("sz", "t00x"), 1, sent++, 10);
+    world_settle(&w, 5000);
+    CU_ASSERT_EQUAL(w.delivered, 2);
+    world_stop(&w);
+    fake_create("sy", "t00x", 1);
+    fake_append(fake_find("sy", "t00x"), 0, sent++, 10);
+    world_start(&w);
+    world_settle(&w, 5000);
+    CU_ASSERT_EQUAL(w.delivered, 3);
+    world_end(&w);
+}
+
 /* Retention takes as many as come: the counts stand still. */
 static void counts_that_stand_still_hide_nothing_for_long(void)
 {
@@ -290,6 +314,8 @@ static CU_TestInfo tests[] = {
     {"a thousand idle partitions of one topic", a_thousand_idle_partitions_of_one_topic},
     {"a hundred topics in ten streams", a_hundred_topics_in_ten_streams},
     {"counts that stand still hide nothing for long", counts_that_stand_still_hide_nothing_for_long},
+    {"a stream that is made later is read from its beginning",
+     a_stream_that_is_made_later_is_read_from_its_beginning},
     {"without rights it falls back level by level", without_rights_it_falls_back_level_by_level},
     {"a right that comes later is used", a_right_that_comes_later_is_used},
     {"the budget holds", the_budget_holds},
