@@ -146,6 +146,12 @@ bool acl_client_write(struct acl_client *c, char *const *topics, size_t count, b
 
 bool acl_client_subscribe(struct acl_client *c, const char *const *filters, size_t count, bool on)
 {
+    return acl_client_subscribe_codes(c, filters, count, on, NULL);
+}
+
+bool acl_client_subscribe_codes(struct acl_client *c, const char *const *filters, size_t count, bool on,
+                                uint8_t *codes)
+{
     struct out *o = calloc(2, sizeof *o);
     struct packet p = {0};
     bool ok = o != NULL;
@@ -161,6 +167,10 @@ bool acl_client_subscribe(struct acl_client *c, const char *const *filters, size
     }
     while (ok && p.first != (on ? 0x90 : 0xb0))
         ok = next_packet(c, &p);
+    /* Packet id, no properties, codes. */
+    ok = ok && (!codes || (p.len == 3 + count && p.body[2] == 0));
+    if (ok && codes)
+        memcpy(codes, p.body + 3, count);
     free(o);
     return ok;
 }

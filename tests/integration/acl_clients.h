@@ -27,6 +27,10 @@ void acl_client_close(struct acl_client *c);
 bool acl_client_write(struct acl_client *c, char *const *topics, size_t count, bool *allowed);
 /* Subscribes to the filters or takes that back; waits for the answer. */
 bool acl_client_subscribe(struct acl_client *c, const char *const *filters, size_t count, bool on);
+/* The same, and what the broker answered to each: 0 to 2 granted (0 or 17 taken back), 0x80 and above
+ * refused. */
+bool acl_client_subscribe_codes(struct acl_client *c, const char *const *filters, size_t count, bool on,
+                                uint8_t *codes);
 /* Which numbers have been delivered by now: seen[i]. */
 bool acl_client_read(struct acl_client *c, bool *seen, size_t count);
 
