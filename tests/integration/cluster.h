@@ -24,12 +24,8 @@ struct cluster {
 /* The usual beginning of a configuration; routes and the closing brace follow. */
 #define CLUSTER_CONFIG                                                              \
     "{'iggy':{'url':'IGGY','username':'iggy','password_file':'DIR/iggy.password'}," \
-    "'journal':{'directory':'DIR/journal'},'status':{'listen':'STATUS'},"           \
-    "'broker':{'persistence':false},"
-#define CLUSTER_CONFIG_PERSISTENT                                                   \
-    "{'iggy':{'url':'IGGY','username':'iggy','password_file':'DIR/iggy.password'}," \
-    "'journal':{'directory':'DIR/journal'},'status':{'listen':'STATUS'},"           \
-    "'broker':{'persistence':true,'persistence_file':'DIR/mosquitto.db','autosave_interval':'1800s'},"
+    "'journal':{'directory':'DIR/journal'},'status':{'listen':'STATUS'},"
+/* Lines of mosquitto.conf. */
 #define CLUSTER_CONF_PERSISTENT "persistence true\npersistence_location DIR/\nautosave_interval 1800\n"
 
 /* A server that runs, and no broker yet. */

@@ -14,7 +14,6 @@
     "'create':{'partitions':3},'start':'latest'}]}"
 
 static const char config[] = CLUSTER_CONFIG ROUTES;
-__attribute__((unused)) static const char persistent[] = CLUSTER_CONFIG_PERSISTENT ROUTES;
 
 static struct cluster *make(size_t brokers, const char *conf, const char *json)
 {

@@ -17,6 +17,7 @@ struct mi_readback {
     size_t got;
     uint32_t partitions;
     uint64_t next_id;
+    uint64_t offset;
 };
 
 static struct iggy_span span(const char *text)
@@ -213,4 +214,21 @@ bool mi_readback_produce(struct mi_readback *r, const char *stream, const char *
 uint32_t mi_readback_partitions(struct mi_readback *r, const char *stream, const char *topic)
 {
     return wait_for(r, iggy_get_topic(r->client, span(stream), span(topic), on_topic, r)) ? r->partitions : 0;
+}
+
+static void on_offset(void *arg, const struct iggy_result *result, const struct iggy_offset *offset)
+{
+    struct mi_readback *r = arg;
+    r->done = true;
+    r->ok = result->kind == IGGY_OK && offset->stored;
+    r->offset = offset->offset;
+}
+
+bool mi_readback_consumer(struct mi_readback *r, const char *stream, const char *topic, uint32_t partition,
+                          const char *consumer, uint64_t *offset)
+{
+    bool found =
+        wait_for(r, iggy_get_offset(r->client, span(stream), span(topic), partition, consumer, on_offset, r));
+    *offset = r->offset;
+    return found;
 }
