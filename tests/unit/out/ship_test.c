@@ -445,6 +445,17 @@ static void test_stop_starts_nothing_new(void)
     world_end(&w);
 }
 
+/* A stopping broker waits until out is idle. */
+static void test_a_new_journal_is_idle(void)
+{
+    struct world w;
+    world_begin(&w);
+    CU_ASSERT_TRUE(mi_out_idle(w.out));
+    world_restart(&w);
+    CU_ASSERT_TRUE(mi_out_idle(w.out));
+    world_end(&w);
+}
+
 static void test_status_is_json(void)
 {
     struct world w;
@@ -486,6 +497,7 @@ static CU_TestInfo tests[] = {
     {"a window full of one lane", test_a_window_full_of_one_lane_ships},
     {"a missing right holds", test_a_missing_right_holds_and_says_so},
     {"stop starts nothing new", test_stop_starts_nothing_new},
+    {"a new journal is idle", test_a_new_journal_is_idle},
     {"status is JSON", test_status_is_json},
     CU_TEST_INFO_NULL,
 };
