@@ -19,6 +19,7 @@ enum {
 /* What Iggy lets a user be called, and have as a password; API reference 1.1. */
 enum { MIN_NAME = 3, MAX_NAME = 50, MIN_PASSWORD = 3, MAX_PASSWORD = 100 };
 enum { LEAST_TOKEN = 40 }; /* base64 of 50 bytes */
+enum { MAX_OWNER = 255 };
 
 struct ask {
     struct ask *next;
@@ -28,6 +29,7 @@ struct ask {
     uint64_t deadline_ns; /* of the queue, then of the login */
     iggy_request request;
     bool as_token; /* what is being asked now */
+    char owner[MAX_OWNER + 1];
     size_t name_len, secret_len;
     uint8_t text[]; /* name, secret */
 };
@@ -36,6 +38,8 @@ struct mi_iggy_backend {
     /* set before the first check, then constant */
     struct mi_iggy_backend_options options;
     struct mi_backend_sink sink;
+    mi_admit_fn admit; /* may be NULL */
+    void *admit_context;
     /* under lock */
     pthread_mutex_t lock;
     struct ask *first, *last;
@@ -46,12 +50,14 @@ struct mi_iggy_backend {
     _Atomic uint64_t probe_ns; /* while away: when the next one may try */
     /* bridge thread */
     struct ask *flying[AT_ONCE];
-    uint64_t earned_ns; /* a login may start when this, with a burst's worth on top, is not in the future */
+    struct ask *admitted; /* right, and not let in yet */
+    uint64_t earned_ns;   /* a login may start when this, with a burst's worth on top, is not in the future */
     struct mi_log_limit away_limit;
 };
 
 static void ask_iggy(struct ask *a);
-static void answer(struct ask *a, enum mi_backend_answer what, const char *owner);
+static void admit(struct ask *a, const struct iggy_user *user);
+static void answer(struct ask *a, enum mi_backend_answer what);
 
 /* ---- life ---- */
 
@@ -73,14 +79,20 @@ static void free_ask(struct ask *a)
     free(a);
 }
 
+static void free_list(struct ask *first)
+{
+    for (struct ask *a = first, *next; a; a = next) {
+        next = a->next;
+        free_ask(a);
+    }
+}
+
 void mi_iggy_backend_free(struct mi_iggy_backend *b)
 {
     if (!b)
         return;
-    for (struct ask *a = b->first, *next; a; a = next) {
-        next = a->next;
-        free_ask(a);
-    }
+    free_list(b->first);
+    free_list(b->admitted);
     for (size_t i = 0; i < AT_ONCE; i++)
         free_ask(b->flying[i]);
     pthread_mutex_destroy(&b->lock);
@@ -90,6 +102,12 @@ void mi_iggy_backend_free(struct mi_iggy_backend *b)
 void mi_iggy_backend_set_sink(struct mi_iggy_backend *b, struct mi_backend_sink sink)
 {
     b->sink = sink;
+}
+
+void mi_iggy_backend_set_admit(struct mi_iggy_backend *b, mi_admit_fn admit, void *context)
+{
+    b->admit = admit;
+    b->admit_context = context;
 }
 
 void mi_iggy_backend_set_rate(struct mi_iggy_backend *b, uint32_t logins_per_second)
@@ -206,7 +224,7 @@ static uint64_t queue_deadline(struct mi_iggy_backend *b)
 static void drop_late(struct mi_iggy_backend *b, uint64_t now)
 {
     while (queue_deadline(b) <= now)
-        answer(dequeue(b), MI_BACKEND_UNAVAILABLE, "");
+        answer(dequeue(b), MI_BACKEND_UNAVAILABLE);
 }
 
 static uint64_t pause_ns(struct mi_iggy_backend *b)
@@ -309,7 +327,7 @@ static void ask_iggy(struct ask *a)
     if (a->request)
         return;
     land(a);
-    answer(a, MI_BACKEND_UNAVAILABLE, "");
+    answer(a, MI_BACKEND_UNAVAILABLE);
 }
 
 /* Not a token of Iggy's, but perhaps a password that looks like one. */
@@ -322,7 +340,6 @@ static void on_verdict(void *arg, const struct iggy_result *result, enum iggy_ve
                        const struct iggy_user *user)
 {
     struct ask *a = arg;
-    char owner[256] = "";
     note_reachable(a->backend, result, verdict != IGGY_VERDICT_UNKNOWN);
     if (goes_on(a, verdict)) {
         a->as_token = false;
@@ -330,23 +347,42 @@ static void on_verdict(void *arg, const struct iggy_result *result, enum iggy_ve
         return;
     }
     land(a);
-    if (verdict == IGGY_VERDICT_UNKNOWN) {
-        answer(a, MI_BACKEND_UNAVAILABLE, "");
-    } else if (verdict == IGGY_VERDICT_REFUSED || !is_owner(a, user)) {
-        answer(a, MI_BACKEND_NO, "");
-    } else {
-        if (a->name_len == 0)
-            copy_name(owner, sizeof owner, user->username);
-        answer(a, MI_BACKEND_YES, owner);
-    }
+    if (verdict == IGGY_VERDICT_UNKNOWN)
+        answer(a, MI_BACKEND_UNAVAILABLE);
+    else if (verdict == IGGY_VERDICT_REFUSED || !is_owner(a, user))
+        answer(a, MI_BACKEND_NO);
+    else
+        admit(a, user);
+}
+
+static void let_in(void *arg)
+{
+    struct ask *a = arg, **link = &a->backend->admitted;
+    while (*link && *link != a)
+        link = &(*link)->next;
+    if (*link)
+        *link = a->next;
+    answer(a, MI_BACKEND_YES);
+}
+
+static void admit(struct ask *a, const struct iggy_user *user)
+{
+    struct mi_iggy_backend *b = a->backend;
+    if (a->name_len == 0)
+        copy_name(a->owner, sizeof a->owner, user->username);
+    a->next = b->admitted;
+    b->admitted = a;
+    if (b->admit)
+        b->admit(b->admit_context, user, let_in, a);
+    else
+        let_in(a);
 }
 
 /* Ends it. */
-static void answer(struct ask *a, enum mi_backend_answer what, const char *owner)
+static void answer(struct ask *a, enum mi_backend_answer what)
 {
     struct mi_backend_sink sink = a->backend->sink;
-    struct mi_backend_reply reply = {.answer = what, .owner = owner};
-    uint64_t ticket = a->ticket;
+    struct mi_backend_reply reply = {.answer = what, .owner = a->owner};
+    sink.answer(sink.context, a->ticket, &reply);
     free_ask(a);
-    sink.answer(sink.context, ticket, &reply);
 }

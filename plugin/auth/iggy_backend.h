@@ -28,6 +28,11 @@ struct mi_iggy_backend_options {
     void *context;
 };
 
+/* Told of each login that was right, with the user's own record; the client is let in when done is called,
+ * once, at once or later. Bridge thread. */
+typedef void (*mi_admit_fn)(void *context, const struct iggy_user *record, void (*done)(void *arg),
+                            void *arg);
+
 struct mi_iggy_backend;
 /* NULL when memory is out. */
 struct mi_iggy_backend *mi_iggy_backend_new(const struct mi_iggy_backend_options *options);
@@ -36,6 +41,8 @@ void mi_iggy_backend_free(struct mi_iggy_backend *b);
 
 /* Main thread, before the first check: where answers go. */
 void mi_iggy_backend_set_sink(struct mi_iggy_backend *b, struct mi_backend_sink sink);
+/* Before the first check; without it who is right is let in at once. */
+void mi_iggy_backend_set_admit(struct mi_iggy_backend *b, mi_admit_fn admit, void *context);
 struct mi_backend mi_iggy_backend_interface(struct mi_iggy_backend *b);
 /* Any thread. */
 void mi_iggy_backend_set_rate(struct mi_iggy_backend *b, uint32_t logins_per_second);

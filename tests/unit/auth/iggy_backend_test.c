@@ -228,6 +228,45 @@ static void who_does_not_answer_is_given_up(void)
     tear_down(&f);
 }
 
+static void (*let_in)(void *);
+static void *let_in_arg;
+
+static void on_admit(void *context, const struct iggy_user *record, void (*done)(void *), void *arg)
+{
+    struct fixture *f = context;
+    CU_ASSERT_EQUAL(f->count, 0);
+    CU_ASSERT_EQUAL(record->id, 9);
+    let_in = done;
+    let_in_arg = arg;
+}
+
+static void who_is_right_is_let_in_when_his_rights_are_there(void)
+{
+    const struct stub_rule rules[] = {
+        {.request = "POST /personal-access-tokens/login ", .answer = stub_json(200, IDENTITY)},
+        {.request = "GET /users/9 ", .answer = stub_json(200, RECORD)},
+        {.request = NULL}};
+    struct fixture f;
+    set_up(&f, rules, 1000);
+    mi_iggy_backend_set_admit(f.backend, on_admit, &f);
+    let_in = NULL;
+    CU_ASSERT_TRUE(check(&f, 1, "", TOKEN));
+    for (uint64_t end = mi_monotonic_ms() + 20000; !let_in && mi_monotonic_ms() < end;)
+        turn(&f, 50);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(let_in);
+    CU_ASSERT_EQUAL(f.count, 0);
+    let_in(let_in_arg);
+    CU_ASSERT_EQUAL(f.count, 1);
+    CU_ASSERT_EQUAL(f.got[0].answer, MI_BACKEND_YES);
+    CU_ASSERT_STRING_EQUAL(f.got[0].owner, "dora");
+    let_in = NULL;
+    CU_ASSERT_TRUE(check(&f, 2, "", TOKEN)); /* and one that the end finds waiting */
+    f.count = 0;
+    for (uint64_t end = mi_monotonic_ms() + 20000; !let_in && mi_monotonic_ms() < end;)
+        turn(&f, 50);
+    tear_down(&f);
+}
+
 /* What is under way when the bridge stops is freed with it (the sanitizer looks). */
 static void the_end_in_the_middle(void)
 {
@@ -276,6 +315,7 @@ static CU_TestInfo tests[] = {
     {"away until one gets through", away_until_one_gets_through},
     {"a storm is two at a time and bounded", a_storm_is_two_at_a_time_and_bounded},
     {"who does not answer is given up", who_does_not_answer_is_given_up},
+    {"who is right is let in when his rights are there", who_is_right_is_let_in_when_his_rights_are_there},
     {"the end in the middle", the_end_in_the_middle},
     {"what nobody can have is known without asking", what_nobody_can_have_is_known_without_asking},
     CU_TEST_INFO_NULL};
