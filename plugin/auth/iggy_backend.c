@@ -56,7 +56,7 @@ struct mi_iggy_backend {
 };
 
 static void ask_iggy(struct ask *a);
-static void admit(struct ask *a, const struct iggy_user *user);
+static void admit_user(struct ask *a, const struct iggy_user *user);
 static void answer(struct ask *a, enum mi_backend_answer what);
 
 /* ---- life ---- */
@@ -352,7 +352,7 @@ static void on_verdict(void *arg, const struct iggy_result *result, enum iggy_ve
     else if (verdict == IGGY_VERDICT_REFUSED || !is_owner(a, user))
         answer(a, MI_BACKEND_NO);
     else
-        admit(a, user);
+        admit_user(a, user);
 }
 
 static void let_in(void *arg)
@@ -365,7 +365,7 @@ static void let_in(void *arg)
     answer(a, MI_BACKEND_YES);
 }
 
-static void admit(struct ask *a, const struct iggy_user *user)
+static void admit_user(struct ask *a, const struct iggy_user *user)
 {
     struct mi_iggy_backend *b = a->backend;
     if (a->name_len == 0)
