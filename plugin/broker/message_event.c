@@ -22,7 +22,7 @@ struct mi_hook {
     struct mi_journal *journal;
     struct mi_route_metrics **counters; /* of each route of the configuration */
     struct mi_dup_guess *dup;
-    struct mi_buf properties;
+    struct mi_buf properties, topic;
     struct mi_envelope envelopes[ENVELOPE_FORMS];
     struct mi_log_limit limits[TROUBLES];
     bool stamps; /* a route has stamp: true */
@@ -31,7 +31,7 @@ struct mi_hook {
 /* One PUBLISH on its way through. */
 struct publish {
     struct mi_hook *hook;
-    const struct mosquitto_evt_message *event;
+    const struct mosquitto_evt_message *event; /* NULL: it came through the plugin's own subscription */
     struct mi_message message;
     bool properties_read;
     bool encoded[ENVELOPE_FORMS];
@@ -41,8 +41,11 @@ struct publish {
 };
 
 static size_t find_routes(struct publish *p);
+static void keep_own_hits(struct publish *p);
 static void drop_stamped(struct publish *p);
 static int keep_copy(struct publish *p);
+static size_t match(struct publish *p);
+static bool keep_subscribed(struct publish *p);
 
 int mi_hook_message(struct mi_hook *h, const struct mosquitto_evt_message *event)
 {
@@ -54,9 +57,20 @@ int mi_hook_message(struct mi_hook *h, const struct mosquitto_evt_message *event
         mi_metrics_add(h->options.metrics, MI_G_UNMATCHED, 1);
         return MOSQ_ERR_SUCCESS;
     }
+    keep_own_hits(&p);
     if (h->stamps)
         drop_stamped(&p);
     return p.hit_count ? keep_copy(&p) : MOSQ_ERR_SUCCESS;
+}
+
+bool mi_hook_subscribed(struct mi_hook *h, const struct mi_message *m)
+{
+    struct publish p = {.hook = h, .message = *m};
+    match(&p);
+    keep_own_hits(&p);
+    if (h->stamps)
+        drop_stamped(&p);
+    return p.hit_count == 0 || keep_subscribed(&p);
 }
 
 void mi_hook_disconnected(struct mi_hook *h, const struct mosquitto *client)
@@ -96,6 +110,7 @@ struct mi_hook *mi_hook_new(const struct mi_hook_options *options, struct mi_err
     h->journal = mi_bridge_journal(options->bridge);
     h->stamps = any_stamp(options->config);
     mi_buf_init(&h->properties, MI_MAX_OVERFLOW_BYTES);
+    mi_buf_init(&h->topic, MI_MAX_MQTT_STRING + 1);
     for (size_t i = 0; i < ENVELOPE_FORMS; i++)
         mi_envelope_init(&h->envelopes[i]);
     h->counters = counters_of(options->metrics, options->config);
@@ -117,6 +132,7 @@ void mi_hook_free(struct mi_hook *h)
     for (size_t i = 0; i < ENVELOPE_FORMS; i++)
         mi_envelope_fini(&h->envelopes[i]);
     mi_buf_fini(&h->properties);
+    mi_buf_fini(&h->topic);
     mi_config_release(h->options.config);
     free(h);
 }
@@ -142,6 +158,8 @@ int mi_hook_set_config(struct mi_hook *h, struct mi_config *config, struct mi_er
 static struct mi_span properties_of(struct publish *p)
 {
     struct mi_hook *h = p->hook;
+    if (!p->event)
+        return p->message.properties;
     if (p->properties_read)
         return mi_buf_span(&h->properties);
     p->properties_read = true;
@@ -165,16 +183,21 @@ static bool user_property(void *context, struct mi_span name, struct mi_span *va
 static size_t find_routes(struct publish *p)
 {
     const struct mosquitto_evt_message *e = p->event;
+    p->message.topic = mi_span_of(e->topic);
+    p->message.client_id = mi_span_of(e->client ? mosquitto_client_id(e->client) : NULL);
+    p->message.username = mi_span_of(e->client ? mosquitto_client_username(e->client) : NULL);
+    return match(p);
+}
+
+static size_t match(struct publish *p)
+{
     struct mi_map_input input = {
-        .topic = mi_span_of(e->topic),
-        .client_id = mi_span_of(e->client ? mosquitto_client_id(e->client) : NULL),
-        .username = mi_span_of(e->client ? mosquitto_client_username(e->client) : NULL),
+        .topic = p->message.topic,
+        .client_id = p->message.client_id,
+        .username = p->message.username,
         .property = user_property,
         .property_context = p,
     };
-    p->message.topic = input.topic;
-    p->message.client_id = input.client_id;
-    p->message.username = input.username;
     p->hit_count = mi_map_match(p->hook->options.config->map, &input, p->hits);
     return p->hit_count;
 }
@@ -188,6 +211,16 @@ static void count_hits(struct publish *p, enum mi_route_counter which)
 {
     for (size_t i = 0; i < p->hit_count; i++)
         mi_count(p->hook->counters[p->hits[i].rule], which, 1);
+}
+
+/* A route is fed by the event or by the subscription, never by both. */
+static void keep_own_hits(struct publish *p)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < p->hit_count; i++)
+        if (route_of(p, i)->subscription == !p->event)
+            p->hits[kept++] = p->hits[i];
+    p->hit_count = kept;
 }
 
 /* What a bridge published out of a log, and an MQTT bridge brought here, is not written into that log again.
@@ -212,9 +245,11 @@ static void drop_stamped(struct publish *p)
 static void fill_message(struct publish *p)
 {
     const struct mosquitto_evt_message *e = p->event;
-    p->message.payload = (struct mi_span){e->payload, e->payload ? e->payloadlen : 0};
-    p->message.qos = e->qos;
-    p->message.retain = e->retain;
+    if (e) {
+        p->message.payload = (struct mi_span){e->payload, e->payload ? e->payloadlen : 0};
+        p->message.qos = e->qos;
+        p->message.retain = e->retain;
+    }
     p->message.origin = mi_span_of(mi_journal_identity(p->hook->journal));
     p->message.time_us = mi_wall_us(p->hook->options.clock);
     p->message.properties = properties_of(p);
@@ -287,6 +322,17 @@ static enum mi_append append(struct publish *p)
     return result;
 }
 
+/* NULL when memory is out. */
+static const char *topic_text(struct publish *p)
+{
+    struct mi_buf *text = &p->hook->topic;
+    if (p->event)
+        return p->event->topic;
+    mi_buf_reset(text);
+    mi_buf_add_span(text, p->message.topic);
+    return mi_buf_add_byte(text, 0) ? (const char *)text->data : NULL;
+}
+
 /* One of its copies will be read back, and stands for all of them: their order is the same. */
 static void note_retained(struct publish *p)
 {
@@ -294,7 +340,9 @@ static void note_retained(struct publish *p)
     for (size_t i = 0; i < p->hit_count; i++)
         if (p->hits[i].status == MI_HIT_OK &&
             mi_shared_log_follows(h->options.config, &p->hits[i], p->message.topic)) {
-            mi_retained_own(h->options.retained, p->event->topic, p->first_sequence + i);
+            const char *topic = topic_text(p);
+            if (topic)
+                mi_retained_own(h->options.retained, topic, p->first_sequence + i);
             return;
         }
 }
@@ -450,4 +498,30 @@ static int not_kept(struct publish *p, enum trouble trouble)
     if (trouble != MISSING && all_deliver_without_copy(p))
         return deliver_only(p, trouble, MI_C_DROPPED_WITHOUT_COPY);
     return refuse(p, trouble);
+}
+
+/* ---- through the plugin's own subscription ---- */
+
+/* Nobody waits for an answer: what is not kept stays in the broker's queue, unacknowledged, until it is. */
+static bool keep_subscribed(struct publish *p)
+{
+    struct mi_hook *h = p->hook;
+    fill_message(p);
+    enum mi_append result = route_full(p) ? MI_APPEND_FULL : append(p);
+    give_back(h);
+    if (result == MI_APPEND_OK) {
+        if (p->message.retain && h->options.retained)
+            note_retained(p);
+        return true;
+    }
+    enum trouble trouble = result == MI_APPEND_FULL        ? FULL
+                           : result == MI_APPEND_TOO_LARGE ? TOO_LARGE
+                                                           : FAILED;
+    if (p->message.qos > 0 && trouble != TOO_LARGE && !all_deliver_without_copy(p)) {
+        tell(p, trouble, "what its subscription brings waits in the broker");
+        return false;
+    }
+    count_hits(p, p->message.qos > 0 ? MI_C_DROPPED_WITHOUT_COPY : MI_C_DROPPED_QOS0);
+    tell(p, trouble, "a message that its subscription brought has no copy in Iggy");
+    return true;
 }

@@ -23,6 +23,7 @@
 #include "config/config.h"
 #include "journal/journal.h"
 #include "loop/bridge.h"
+#include "message/message.h"
 #include "metrics/metrics.h"
 
 struct mi_hook_options {
@@ -44,6 +45,10 @@ int mi_hook_set_config(struct mi_hook *h, struct mi_config *config, struct mi_er
 
 /* MOSQ_EVT_MESSAGE: what the callback returns to the broker. */
 int mi_hook_message(struct mi_hook *h, const struct mosquitto_evt_message *event);
+/* The same for a message that the plugin's own subscription brought: routes with "via": "subscription" take
+ * it. False: the journal has no room now; the message is to be offered again. A QoS 0 message is taken in any
+ * case. Only topic, payload, qos, retain, maybe_dup and properties of m count. */
+bool mi_hook_subscribed(struct mi_hook *h, const struct mi_message *m);
 /* MOSQ_EVT_DISCONNECT and CLIENT_OFFLINE. */
 void mi_hook_disconnected(struct mi_hook *h, const struct mosquitto *client);
 

@@ -20,6 +20,7 @@
 #include "broker/subscriptions.h"
 #include "broker/tick.h"
 #include "config/broker_file.h"
+#include "broker/via.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 #define FIRST_TICK_MS 5000
@@ -194,6 +195,11 @@ static int make_parts(struct mi_plugin *p)
     struct mi_history_event_options history = {
         mi_bridge_history(p->bridge), p->compat.v2_1, p->config, p->metrics, &mi_clock_system, p->log};
     p->history = mi_history_event_new(&history);
+    p->via = mi_via_new(p, &err);
+    if (!p->via)
+        return refused(p, &err);
+    mi_bridge_watch(p->bridge, mi_via_descriptor(p->via));
+    mi_via_follow_config(p->via);
     mi_interest_events_start(p);
     if (!p->inject || !p->events || !p->history || !mi_interest_events_follow_config(p) ||
         !mi_login_event_make(p))
@@ -260,6 +266,7 @@ static void destroy(struct mi_plugin *p)
     mi_history_event_free(p->history);
     mi_bridge_free(p->bridge);
     mi_login_event_free(p);
+    mi_via_free(p->via); /* the bridge thread watched its socket */
     mi_retained_free(p->retained);
     mi_wakeup_free(p->wakeup);
     mi_config_release(p->config);

@@ -21,6 +21,7 @@
 struct mi_client_events;
 struct mi_history_event;
 struct mi_login_events; /* login_event.c */
+struct mi_via;
 
 struct mi_plugin {
     mosquitto_plugin_id_t *id;
@@ -40,6 +41,8 @@ struct mi_plugin {
     bool restored;                /* the broker may have begun with sessions of an earlier run */
     struct mi_client_events *events;
     struct mi_history_event *history;
+    struct mi_via *via;
+    bool via_more; /* it has more to do at once */
     struct mi_wakeup *wakeup;
     struct mi_login_events *logins; /* NULL: the plugin has no part in logins */
     struct mi_watchdog *watchdog;   /* until the first TICK */

@@ -4,6 +4,7 @@
 #include "broker/history_event.h"
 #include "broker/interest_events.h"
 #include "broker/login_event.h"
+#include "broker/via.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -44,6 +45,7 @@ static void take_over(struct mi_plugin *p, struct mi_config *config)
     mi_interest_events_follow_config(p);
     mi_login_event_follow_config(p);
     mi_acl_event_register(p);
+    mi_via_follow_config(p->via);
     mi_bridge_note_reload(p->bridge, NULL);
     mi_log_line(p->log, MI_LOG_NOTICE, "reload: the new configuration is in force (%zu routes)",
                 config->route_count);

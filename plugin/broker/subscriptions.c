@@ -3,6 +3,7 @@
 #include "broker/client_events.h"
 #include "broker/history_event.h"
 #include "broker/interest_events.h"
+#include "broker/via.h"
 
 /* Who listens: wanted says from the configuration in force whether it needs to, subscriptions whether
  * SUBSCRIBE and UNSUBSCRIBE are among that (NULL: as wanted); heard gets each event while it does. Order
@@ -73,7 +74,7 @@ static void tell(struct mi_plugin *p, struct mi_client_event *e)
 {
     const char *id = e->client ? mosquitto_client_id(e->client) : NULL;
     bool about_filter = e->kind == MI_CLIENT_SUBSCRIBE || e->kind == MI_CLIENT_UNSUBSCRIBE;
-    if (!id || !*id || (about_filter && !e->filter))
+    if (!id || !*id || mi_via_is_own(p->via, mi_span_of(id)) || (about_filter && !e->filter))
         return;
     e->client_id = mi_span_of(id);
     for (size_t i = 0; i < LISTENERS; i++)

@@ -3,6 +3,7 @@
 #include "broker/history_event.h"
 #include "broker/interest_events.h"
 #include "broker/login_event.h"
+#include "broker/via.h"
 
 enum { START_AGAIN_S = 5 };
 
@@ -19,6 +20,7 @@ void mi_tick(struct mi_plugin *p)
         start_bridge(p);
     mi_bridge_tick(p->bridge);
     mi_login_event_tick(p);
+    p->via_more = mi_via_tick(p->via);
     inject(p);
     if (!mi_log_queue_empty(p->log_queue))
         mi_log_queue_drain(p->log_queue);
@@ -49,7 +51,7 @@ static void start_bridge(struct mi_plugin *p)
 static bool idle(const struct mi_plugin *p)
 {
     return mi_inject_idle(p->inject) && mi_history_event_idle(p->history) && !mi_interest_events_waiting(p) &&
-           !mi_login_event_waiting(p);
+           !mi_login_event_waiting(p) && !p->via_more;
 }
 
 /* On 2.1 the broker waits for its sockets between TICK and the routing of what TICK published: the repeated
@@ -58,7 +60,7 @@ static void inject(struct mi_plugin *p)
 {
     size_t published = mi_inject_tick(p->inject, p->config->inject_per_tick) +
                        mi_history_event_tick(p->history, p->config->inject_per_tick);
-    if (published > 0 && p->compat.v2_1)
+    if ((published > 0 && p->compat.v2_1) || p->via_more)
         mi_wakeup_call(p->wakeup);
     else if (mi_wakeup_called(p->wakeup) && idle(p)) {
         mi_wakeup_done(p->wakeup);

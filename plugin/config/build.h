@@ -78,5 +78,7 @@ void mi_check(struct mi_build *b);
 void mi_check_broker(struct mi_build *b);
 /* routes.c: drafts -> routes, rules and map. */
 void mi_check_routes(struct mi_build *b);
+/* via.c: after the routes. */
+void mi_check_via(struct mi_build *b);
 
 #endif

@@ -41,6 +41,7 @@ void mi_check(struct mi_build *b)
     b->config->wake_signal = SIGRTMIN + (int)b->config->wake_signal_offset;
     mi_check_routes(b);
     mi_check_broker(b);
+    mi_check_via(b);
 }
 
 static void check_name(struct mi_build *b)
@@ -121,6 +122,8 @@ static void check_login(struct mi_build *b)
         mi_refuse(b, "iggy", "password_file", "has no user: give username as well");
     if (c->password_file)
         c->password = read_secret(b, "iggy", "password_file", c->password_file);
+    if (c->self_password_file)
+        c->self_password = read_secret(b, "broker", "password_file", c->self_password_file);
     if (c->token_file)
         c->token = read_secret(b, "iggy", "token_file", c->token_file);
 }

@@ -47,6 +47,7 @@ struct mi_route {
     const char *name;
     uint32_t id; /* XXH32 of the name, seed 0: journaled; two names with one hash are refused at load */
     enum mi_direction direction;
+    bool subscription; /* "via": fed by the plugin's own subscription instead of the MESSAGE event */
     /* targets */
     bool create;                /* make stream and topic when they are missing */
     uint32_t create_partitions; /* 1-1000; also the partition count where details may not be read */
@@ -111,6 +112,11 @@ struct mi_config {
     uint32_t watch_requests; /* a second, for finding out where something new is */
     /* the broker */
     struct mi_broker_facts broker;
+    bool subscriptions; /* a route has "via": "subscription" */
+    const char *self_address;
+    const char *self_host; /* IP address, or the path of a Unix socket */
+    uint16_t self_port;
+    const char *self_username, *self_password_file, *self_password;
     /* history */
     bool history; /* the block is there: clients may ask for it */
     uint32_t history_page;

@@ -100,6 +100,12 @@ const struct mi_option mi_options[] = {
              "`{1}`, `{2}`, ... or `{name}`."},
     {MI_AT_ROUTE, "direction", MI_CHOICE, IN_DRAFT(route.direction), .choices = "out|in|both",
      .first = MI_OUT, .required = true, .help = "`out`: from MQTT to Iggy; `in`: from Iggy to MQTT; `both`."},
+    {MI_AT_ROUTE, "via", MI_CHOICE, IN_DRAFT(route.subscription), .choices = "publish|subscription",
+     .fallback = "publish", .only = MI_OUT,
+     .help = "`publish`: each PUBLISH of a client is copied before it is acknowledged. `subscription`: the "
+             "route is fed by a subscription of the plugin to its own broker, and so gets wills, messages of "
+             "MQTT bridges and what other routes bring from Iggy, too; needs a `filter` and `broker.address` "
+             "(operations.md)."},
     {MI_AT_ROUTE, "stream", MI_TEXT, IN_DRAFT(rule.stream), .min = 1, .max = 4096, .required = true,
      .unmatched = true,
      .help = "Iggy stream; a template: `{NAME}` of a named level or group, `{1}`.. (wildcards or groups in "
@@ -246,6 +252,17 @@ const struct mi_option mi_options[] = {
      .help = "PEM file of CAs: a caller must show a client certificate that one of them signed. With "
              "`token_file` both are asked for. Needs `cert_file`."},
 
+    {MI_AT_BROKER, "address", MI_TEXT, IN_CONFIG(self_address), .fallback = "127.0.0.1:1883", .min = 1,
+     .max = 255,
+     .help = "`HOST:PORT` (an IP address) of a listener of this broker without TLS, or the path of its Unix "
+             "socket; for routes with `\"via\": \"subscription\"`."},
+    {MI_AT_BROKER, "username", MI_TEXT, IN_CONFIG(self_username), .min = 1, .max = 65535,
+     .absent = "anonymous",
+     .help = "User that this subscription logs in to the broker as; goes with `password_file`. It needs the "
+             "right to read what those routes copy."},
+    {MI_AT_BROKER, "password_file", MI_PATH, IN_CONFIG(self_password_file),
+     .help = "File with the password of `username`; permissions as `iggy.password_file`, read again at every "
+             "reload."},
     {MI_AT_BROKER, "wake_signal", MI_COUNT, IN_CONFIG(wake_signal_offset), .fallback = "5", .min = 1,
      .max = 29, .fixed = true,
      .help = "The broker's main thread is woken by the real-time signal SIGRTMIN + this number; change it "

@@ -5,6 +5,8 @@
 #include "message/envelope.h"
 #include "message/headers.h"
 
+enum { MAX_STAMP_BYTES = 1024 }; /* name of the property and of the bridge */
+
 struct lookup {
     struct mi_span headers;
     char text[64];
@@ -47,8 +49,8 @@ static bool injectable(struct mi_span topic)
 static bool too_old(const struct mi_delivery *d, const struct mi_message *m)
 {
     uint64_t max_age = d->config->routes[d->route].max_age_us;
-    uint64_t stamp = m->time_us ? m->time_us : d->appended_us;
-    return max_age && stamp < d->now_us && d->now_us - stamp > max_age;
+    uint64_t time = m->time_us ? m->time_us : d->appended_us;
+    return max_age && time < d->now_us && d->now_us - time > max_age;
 }
 
 static bool retain_flag(enum mi_retain_in how, bool sent)
@@ -56,11 +58,25 @@ static bool retain_flag(enum mi_retain_in how, bool sent)
     return how == MI_RETAIN_ALWAYS || (how == MI_RETAIN_KEEP && sent);
 }
 
+/* One of another bridge stays beside it: what counts is that there is any. */
+static bool stamp(const struct mi_delivery *d, struct mi_span properties, struct mi_buf *out)
+{
+    return mi_buf_add_span(out, properties) &&
+           mi_properties_add_pair(out, mi_span_of(MI_STAMP_NAME), mi_span_of(d->config->name));
+}
+
 static struct mi_inbound *make(const struct mi_delivery *d, enum mi_decoded form, const struct mi_message *m,
                                struct mi_span topic)
 {
     const struct mi_route *route = &d->config->routes[d->route];
-    struct mi_inbound *inbound = mi_inbound_new(topic, m->payload, m->properties);
+    struct mi_buf stamped;
+    mi_buf_init(&stamped, m->properties.len + MAX_STAMP_BYTES);
+    struct mi_inbound *inbound = NULL;
+    if (!route->stamp)
+        inbound = mi_inbound_new(topic, m->payload, m->properties);
+    else if (stamp(d, m->properties, &stamped))
+        inbound = mi_inbound_new(topic, m->payload, mi_buf_span(&stamped));
+    mi_buf_fini(&stamped);
     if (!inbound)
         return NULL;
     inbound->qos = form == MI_DECODED_MQTT ? m->qos : route->in_qos;

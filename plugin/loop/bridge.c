@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "base/limits.h"
 #include "loop/bridge_private.h"
@@ -37,6 +38,7 @@ struct mi_bridge *mi_bridge_new(const struct mi_bridge_options *options, struct 
         return NULL;
     }
     b->options = *options;
+    b->watch = -1;
     b->config = mi_config_hold(options->config);
     pthread_mutex_init(&b->lock, NULL);
     mi_buf_init(&b->state, MI_STATE_MAX_BYTES);
@@ -381,6 +383,11 @@ void mi_bridge_keep_outstanding(struct mi_bridge *b, struct mi_span outstanding)
     mi_buf_add_span(&b->last_words, outstanding);
 }
 
+void mi_bridge_watch(struct mi_bridge *b, int epoll)
+{
+    b->watch = epoll;
+}
+
 struct mi_journal *mi_bridge_journal(struct mi_bridge *b)
 {
     return b->journal;
@@ -559,13 +566,19 @@ static void wait_and_drive(struct mi_bridge *b, uint64_t due)
     uint64_t wait_ms = due <= now ? 0 : (due - now + MI_NS_PER_MS - 1) / MI_NS_PER_MS;
     if (wait_ms > LONGEST_WAIT_MS)
         wait_ms = LONGEST_WAIT_MS;
-    struct iggy_wait extra[2];
+    struct iggy_wait extra[3];
+    struct epoll_event ready[4];
     size_t count = 0;
+    if (b->watch >= 0)
+        extra[count++] = (struct iggy_wait){.fd = b->watch, .events = POLLIN};
     if (b->listener)
         extra[count++] = (struct iggy_wait){.fd = mi_listener_fd(b->listener), .events = POLLIN};
     if (b->control)
         extra[count++] = (struct iggy_wait){.fd = mi_control_fd(b->control), .events = POLLIN};
     iggy_client_drive(b->client, (uint32_t)wait_ms, extra, count);
+    /* Taking them off is what ends their one shot. */
+    if (b->watch >= 0 && extra[0].revents && epoll_wait(b->watch, ready, 4, 0) > 0)
+        wake_main(b);
     if (b->listener)
         mi_listener_run(b->listener);
 }

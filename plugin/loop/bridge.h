@@ -49,6 +49,10 @@ struct mi_span mi_bridge_outstanding(const struct mi_bridge *b);
 /* Just before free: bytes (copied) for the next start, should this end prove clean. */
 void mi_bridge_keep_outstanding(struct mi_bridge *b, struct mi_span outstanding);
 
+/* Before start: an epoll descriptor of one-shot descriptors; whenever one of them is ready, TICK is called
+ * soon. */
+void mi_bridge_watch(struct mi_bridge *b, int epoll);
+
 struct mi_journal *mi_bridge_journal(struct mi_bridge *b);
 struct mi_inbox *mi_bridge_inbox(struct mi_bridge *b);
 struct mi_history *mi_bridge_history(struct mi_bridge *b);

@@ -31,6 +31,7 @@ struct mi_bridge {
     struct mi_iggy_backend *logins; /* NULL: not configured */
     struct mi_listener *listener;   /* NULL: off */
     struct mi_control *control;     /* NULL: it could not be made */
+    int watch;                      /* epoll descriptor of the main thread's, -1: none */
     struct mi_disk_thread *disk;
     struct mi_commit_wait *commit_wait;
     struct mi_save_gate gate; /* the bridge thread's while it runs */

@@ -81,6 +81,7 @@ enum mi_global_counter {
     MI_G_LOGINS_NEXT,
     MI_G_LOGINS_CACHED, /* those of them that were answered from memory */
     MI_G_LOGINS_ASKED,  /* checks that the back end was asked for */
+    MI_G_SUBSCRIBED,    /* gauge: 1 while the plugin's own subscription to its broker stands */
     MI_G_COUNTERS
 };
 

@@ -99,6 +99,9 @@ const struct mi_metric_row mi_global_rows[] = {
      "Requests for history that ended because their client went, was taken over or unsubscribed."},
     {MI_G_HISTORY_CUT, "history_cut", NULL, MI_COUNTER,
      "Requests for history that ended early by max_scan, max_time or an error."},
+    {MI_G_SUBSCRIBED, "subscribed", NULL, MI_GAUGE,
+     "1 while the subscription stands that feeds routes with \"via\": \"subscription\"; 0 also without such "
+     "routes."},
 };
 const size_t mi_global_row_count = sizeof mi_global_rows / sizeof *mi_global_rows;
 

@@ -8,6 +8,7 @@ declare -A may=(
   [iggy_client]="base iggy_client"
   [mapping]="base mapping"
   [message]="base message"
+  [mqtt]="base message mqtt"
   [metrics]="base metrics"
   [journal]="base journal"
   [config]="base mapping config"
@@ -17,7 +18,7 @@ declare -A may=(
   [auth]="base metrics config iggy_client auth"
   [status]="base metrics status"
   [loop]="base metrics journal config iggy_client out in history auth status loop"
-  [broker]="base mapping message metrics journal config in history auth loop broker"
+  [broker]="base mapping message metrics journal config in history auth loop mqtt broker"
   [tool]="base mapping message metrics journal config iggy_client out tool"
 )
 # Foreign headers and the only folders that may know them.

@@ -48,6 +48,9 @@ static char *expand(const struct mi_broker *b, const char *text, uint16_t iggy_p
         } else if (strncmp(text, "STATUS", 6) == 0) {
             fprintf(f, "127.0.0.1:%u", b->status_port);
             text += 6;
+        } else if (strncmp(text, "BROKER", 6) == 0) {
+            fprintf(f, "127.0.0.1:%u", b->port);
+            text += 6;
         } else {
             fputc(*text == '\'' ? '"' : *text, f);
             text++;

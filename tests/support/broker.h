@@ -27,7 +27,7 @@ struct mi_broker {
  * plugin_opt_config_file of iggy.json. */
 bool mi_broker_prepare(struct mi_broker *b, const char *extra, const char *plugin_lines);
 /* Writes iggy.json: the text with each DIR replaced by the folder, IGGY by "http://127.0.0.1:iggy_port",
- * STATUS by "127.0.0.1:status_port", and ' by ". */
+ * STATUS by "127.0.0.1:status_port", BROKER by "127.0.0.1:port", and ' by ". */
 bool mi_broker_config(struct mi_broker *b, const char *json, uint16_t iggy_port);
 /* Writes the password file that the configurations name: DIR/iggy.password. */
 bool mi_broker_password(struct mi_broker *b, const char *password);

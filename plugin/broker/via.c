@@ -1,0 +1,131 @@
+#include "broker/via.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "mqtt/subscriber.h"
+
+enum { MESSAGES_PER_TICK = 200 };
+
+struct mi_via {
+    struct mi_plugin *plugin;
+    struct mi_subscriber *subscriber;
+    struct mi_config *config; /* held: whose texts the subscriber uses */
+    int watch;
+    char client_id[64];
+};
+
+static bool take(void *context, const struct mi_packet *publish);
+
+struct mi_via *mi_via_new(struct mi_plugin *p, struct mi_error *err)
+{
+    struct mi_via *v = calloc(1, sizeof *v);
+    if (!v) {
+        mi_error_set(err, "out of memory");
+        return NULL;
+    }
+    v->plugin = p;
+    v->watch = epoll_create1(EPOLL_CLOEXEC);
+    snprintf(v->client_id, sizeof v->client_id, "mosquitto-iggy-%s",
+             mi_journal_identity(mi_bridge_journal(p->bridge)));
+    struct mi_subscriber_options none = {.clock = &mi_clock_system, .log = p->log};
+    v->subscriber = mi_subscriber_new(&none);
+    if (v->watch < 0 || !v->subscriber) {
+        mi_error_set(err, "no descriptor or memory: %s", strerror(errno));
+        mi_via_free(v);
+        return NULL;
+    }
+    return v;
+}
+
+void mi_via_free(struct mi_via *v)
+{
+    if (!v)
+        return;
+    mi_subscriber_free(v->subscriber);
+    mi_config_release(v->config);
+    if (v->watch >= 0)
+        close(v->watch);
+    free(v);
+}
+
+int mi_via_descriptor(const struct mi_via *v)
+{
+    return v->watch;
+}
+
+static bool collect(const struct mi_config *c, struct mi_filters *filters)
+{
+    for (size_t i = 0; i < c->route_count; i++) {
+        if (!c->routes[i].subscription || !(c->routes[i].direction & MI_OUT))
+            continue;
+        char *plain = mi_filter_without_names(c->rules[i].filter);
+        bool added = plain && mi_filters_add(filters, plain);
+        free(plain);
+        if (!added)
+            return false;
+    }
+    return true;
+}
+
+void mi_via_follow_config(struct mi_via *v)
+{
+    struct mi_plugin *p = v->plugin;
+    struct mi_config *c = p->config;
+    struct mi_filters filters = {0};
+    if (!collect(c, &filters)) {
+        mi_log_line(p->log, MI_LOG_ERROR,
+                    "\"via\": \"subscription\": out of memory; the routes before it stay");
+        mi_filters_clear(&filters);
+        return;
+    }
+    struct mi_subscriber_options options = {
+        .host = c->self_host,
+        .port = c->self_port,
+        .username = c->self_username,
+        .password = c->self_password,
+        .client_id = v->client_id,
+        .clock = &mi_clock_system,
+        .log = p->log,
+        .watch = v->watch,
+        .take = take,
+        .context = v,
+    };
+    mi_subscriber_follow(v->subscriber, &options, &filters);
+    struct mi_config *former = v->config;
+    v->config = mi_config_hold(c);
+    mi_config_release(former);
+}
+
+static bool take(void *context, const struct mi_packet *publish)
+{
+    struct mi_via *v = context;
+    struct mi_message m = {
+        .topic = publish->topic,
+        .payload = publish->payload,
+        .qos = publish->qos,
+        .retain = publish->retain,
+        .maybe_dup = publish->dup,
+        .properties = publish->properties,
+    };
+    return mi_hook_subscribed(v->plugin->hook, &m);
+}
+
+bool mi_via_tick(struct mi_via *v)
+{
+    struct mi_plugin *p = v->plugin;
+    if (!v->config || !v->config->subscriptions)
+        return false;
+    bool more = mi_subscriber_step(v->subscriber, MESSAGES_PER_TICK);
+    mi_metrics_set(p->metrics, MI_G_SUBSCRIBED, mi_subscriber_ready(v->subscriber));
+    return more;
+}
+
+bool mi_via_is_own(const struct mi_via *v, struct mi_span client_id)
+{
+    return v && mi_span_equal(client_id, mi_span_of(v->client_id));
+}
