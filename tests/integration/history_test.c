@@ -129,7 +129,7 @@ static void count_each(void *context, const char *topic, const struct mi_mqtt_me
 }
 
 /* More than a page: page after page goes back in time. The order of appends over partitions is not that of
- * the publications, so only the oldest part may differ. */
+ * the publications (on a real server by far), but within a room it is: the newest of each room are there. */
 static void the_newest_of_more_than_a_page(void)
 {
     struct mi_mqtt *c = client("reader", MQTT_PROTOCOL_V311);
@@ -137,8 +137,8 @@ static void the_newest_of_more_than_a_page(void)
     CU_ASSERT_EQUAL(page_all(c, "last-120", "rooms/#", 1, 5, count_each, seen), 120);
     for (int i = 0; i < ALL; i++)
         CU_ASSERT_TRUE(seen[i] <= 1);
-    for (int i = ALL - 20; i < ALL; i++)
-        CU_ASSERT_EQUAL(seen[i], 1);
+    for (int i = 0; i < ALL - ROOMS; i++)
+        CU_ASSERT_TRUE(seen[i] <= seen[i + ROOMS]);
     memset(seen, 0, sizeof seen);
     CU_ASSERT_EQUAL(page_all(c, "last-9999", "rooms/#", 1, 10, count_each, seen), ALL);
     for (int i = 0; i < ALL; i++)

@@ -85,7 +85,8 @@ cat >"$work/quiet.json" <<JSON
 JSON
 cat >"$work/both.json" <<JSON
 { $common,
-  "routes":[{"name":"all","filter":"#","direction":"both","stream":"sID","topic":"all"}] }
+  "broker":{"acl":"ACL"}, "history":{},
+  "routes":[{"name":"all","filter":"#","direction":"both","stream":"sID","topic":"all","feed":"on_subscribe"}] }
 JSON
 
 # The broker's stand-in. The configuration that it was given is included by one with the plugin's lines, so that a test may
@@ -112,7 +113,10 @@ dir=$(mktemp -d "$work/brokers/XXXXXX")
 if [ "$variant" = empty ]; then
   echo "plugin $work/empty.so" >"$dir/plugin"
 else
-  sed -e "s#WORK#$work#g; s#DIR#$dir#g; s#ID#_${dir##*/}#g; s#IGGY#$(cat "$work/port")#g" "$work/$variant.json" >"$dir/iggy.json"
+  acl=none
+  if [ -n "$conf" ] && grep -qE '^ *(plugin|auth_plugin|global_plugin|plugin_load) ' "$conf"; then acl=plugin
+  elif [ -n "$conf" ] && grep -qE '^ *acl_file ' "$conf"; then acl=acl_file; fi
+  sed -e "s#\"ACL\"#\"$acl\"#; s#WORK#$work#g; s#DIR#$dir#g; s#ID#_${dir##*/}#g; s#IGGY#$(cat "$work/port")#g" "$work/$variant.json" >"$dir/iggy.json"
   printf 'plugin %s\nplugin_opt_config_file %s\n' "$work/ours.so" "$dir/iggy.json" >"$dir/plugin"
 fi
 if [ -z "$conf" ]; then
