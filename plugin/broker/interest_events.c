@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "broker/via.h"
 
 enum {
     MAX_FILTERS = 20000, /* more different ones than that and everything is wanted: the price of a picture */
@@ -40,15 +41,17 @@ static bool asked_for(const struct mi_config *c)
 
 static int has_subscriptions(const struct mosquitto *client, void *context)
 {
-    (void)context;
-    return mosquitto_client_sub_count(client) > 0 ? MOSQ_ERR_ALREADY_EXISTS : MOSQ_ERR_SUCCESS;
+    const struct mi_plugin *p = context;
+    const char *id = mosquitto_client_id(client);
+    bool own = id && mi_via_is_own(p->via, mi_span_of(id));
+    return !own && mosquitto_client_sub_count(client) > 0 ? MOSQ_ERR_ALREADY_EXISTS : MOSQ_ERR_SUCCESS;
 }
 
 /* Before the first client is served: whoever has a subscription then had it before. */
 void mi_interest_events_first_tick(struct mi_plugin *p)
 {
     if (p->compat.for_all_clients)
-        p->restored = p->compat.for_all_clients(has_subscriptions, NULL) != MOSQ_ERR_SUCCESS;
+        p->restored = p->compat.for_all_clients(has_subscriptions, p) != MOSQ_ERR_SUCCESS;
     if (p->interest)
         mi_interest_set_unknown(p->interest, p->restored || p->config->broker.bridges != MI_NO);
 }

@@ -78,6 +78,8 @@ static void make_readers(struct mi_in *in, struct mi_target *t, uint32_t count)
     mi_target_grow(t, count);
     for (uint32_t p = before; p < t->reader_count; p++)
         mi_target_set_new_id(in->set, t->readers[p], false);
+    if (!t->wanted) /* asked before it was stopped */
+        in->resting += t->reader_count - before;
 }
 
 static void go_blind(struct mi_in *in, struct mi_target *t)

@@ -42,7 +42,7 @@ static void to_tail(struct mi_target *t)
 static void go_on(struct mi_in *in, struct mi_target *t)
 {
     in->resting -= t->reader_count;
-    if (t->rests)
+    if (t->rests || was_read(t)) /* an answer may have placed them after the stop */
         to_tail(t);
     mi_watch_set(&in->watch, t, true, t->may_ask);
     for (uint32_t p = 0; p < t->reader_count; p++)

@@ -211,6 +211,40 @@ static void many_subscribers_are_one_reader(void)
     rig_free(r);
 }
 
+/* Finding the ends of so many takes its time (limits.watch_requests); nobody else waits for it. */
+static void a_filter_that_matches_ten_thousand_routes_blocks_nobody(void)
+{
+    enum { MANY = 10000, ROUTE = 160 };
+    size_t size = MANY * ROUTE + 1000;
+    char *config = malloc(size);
+    size_t len = (size_t)snprintf(config, size, RIG_CONFIG NOBODY_DECIDES "'routes':[");
+    for (int i = 0; i < MANY; i++)
+        len += (size_t)snprintf(config + len, size - len,
+                                "%s{'name':'r%d','filter':'r/%d'," ON_SUBSCRIBE
+                                "'stream':'other','topic':'messages'}",
+                                i ? "," : "", i, i);
+    snprintf(config + len, size - len, "]}");
+    struct rig *r = begin(NULL, config);
+    free(config);
+    struct mi_mqtt *all = client(r, "all", MQTT_PROTOCOL_V311, false),
+                   *other = client(r, "other", MQTT_PROTOCOL_V311, false);
+    CU_ASSERT_TRUE(mi_mqtt_subscribe(other, "talk", 1) && mi_mqtt_subscribe(all, "r/#", 1));
+    uint64_t longest = 0;
+    for (int i = 0; i < 200; i++) {
+        uint64_t before = mi_monotonic_ms();
+        CU_ASSERT_EQUAL(mi_mqtt_say(other, "talk", "x", 1), 0);
+        CU_ASSERT_TRUE(mi_mqtt_wait(other, (size_t)i + 1, 10000));
+        if (mi_monotonic_ms() - before > longest)
+            longest = mi_monotonic_ms() - before;
+    }
+    printf("longest round trip meanwhile: %u ms ", (unsigned)longest);
+    CU_ASSERT_TRUE(rig_metric(r, "mosquitto_iggy_readers", 100, 20000) >= 100);
+    mi_mqtt_close(all);
+    CU_ASSERT_TRUE(reads(r, 0));
+    mi_mqtt_close(other);
+    rig_free(r);
+}
+
 /* The broker's own file is read: what contradicts it ends the start with one clear line. */
 static void what_the_broker_says_otherwise_ends_the_start(void)
 {
@@ -246,6 +280,8 @@ static CU_TestInfo tests[] = {
     {"a session that stays misses nothing", a_session_that_stays_misses_nothing},
     {"a first start with persistence restores nothing", a_first_start_with_persistence_restores_nothing},
     {"many subscribers are one reader", many_subscribers_are_one_reader},
+    {"a filter that matches ten thousand routes blocks nobody",
+     a_filter_that_matches_ten_thousand_routes_blocks_nobody},
     {"what the broker says otherwise ends the start", what_the_broker_says_otherwise_ends_the_start},
     {"on 2.0 it must be stated who decides", on_2_0_it_must_be_stated_who_decides},
     CU_TEST_INFO_NULL,
