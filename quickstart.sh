@@ -2,8 +2,8 @@
 # From a fresh Debian 12 to device messages in Iggy, in one command: installs what is missing, builds, starts an
 # Iggy-compatible test server (or uses the real one that IGGY_URL names) and a real mosquitto with the plugin on free
 # loopback ports, replays recorded device traffic, shows what Iggy holds, sends a command back from Iggy to an MQTT
-# subscriber, and stays up until Ctrl-C. With --once (or without a terminal) it ends after that, exit code 0 when all went
-# well.
+# subscriber, asks for the past, and stays up until Ctrl-C. With --once (or without a terminal) it ends after that, exit
+# code 0 when all went well.
 #   IGGY_URL=http://127.0.0.1:3000 IGGY_USERNAME=iggy IGGY_PASSWORD=... ./quickstart.sh     a real server instead
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -97,11 +97,17 @@ wait "$subscriber" || fail "the command did not arrive"
 cat "$dir/command.log"
 grep -q '^devices/pump-7/command {"relay":"on"}$' "$dir/command.log" || fail "another command arrived than was sent"
 
+say "the past: an MQTT client asks for the newest three messages of the Tasmota devices"
+mosquitto_sub -h 127.0.0.1 -p "$port" -t '$iggy/last-3/tele/#' -v -C 4 -W 20 >"$dir/history.log" || fail "the past did not arrive"
+cut -c 1-120 "$dir/history.log"
+tail -n 1 "$dir/history.log" | grep -q '^$iggy/last-3/tele/$end {"messages":3,' || fail "the past does not end as it should"
+
 say "it works"
 cat <<TEXT
 Connect your own client while this runs:
   mosquitto_pub -h 127.0.0.1 -p $port -t tele/kitchen/SENSOR -m '{"Temperature":21.5}'
   mosquitto_sub -h 127.0.0.1 -p $port -t 'devices/+/command' -v
+  mosquitto_sub -h 127.0.0.1 -p $port -t '\$iggy/1h/tele/#' -v
 See what Iggy holds:
   $peek $url $username PASSWORD list
 Which rule takes a topic, and where it goes:
