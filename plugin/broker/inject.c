@@ -103,6 +103,9 @@ static bool wanted(struct mi_inject *in, struct mi_inbound *m)
         return own_wanted(in, m);
     case MI_INBOUND_REBUILT:
         return mi_retained_rebuilt(in->options.retained, m->topic);
+    case MI_INBOUND_REBUILD_BEGIN:
+        mi_retained_rebuild_begin(in->options.retained);
+        return false;
     case MI_INBOUND_REBUILD_END:
         mi_retained_rebuild_end(in->options.retained);
         return false;

@@ -394,6 +394,12 @@ const struct mi_option mi_options[] = {
      .max = 100000,
      .help = "Messages from Iggy that the broker takes in one turn of its loop, before it serves its clients "
              "again."},
+    {MI_AT_LIMITS, "rebuild_size", MI_SIZE, IN_CONFIG(rebuild_size), .fallback = "16MB", .max = 1ull << 40,
+     .fixed = true,
+     .help =
+         "A broker that starts without retained messages of its own, or is new to a log, gathers the last "
+         "retained value of each topic from before the place where reading begins: most bytes of these "
+         "values at a time. What does not fit is left out (counted). `0B`: it gathers none."},
     {MI_AT_LIMITS, "topic_cache", MI_COUNT, IN_CONFIG(topic_cache), .fallback = "10000", .max = 10000000,
      .help = "MQTT topics whose route is remembered; 0 for none."},
 };

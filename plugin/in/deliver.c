@@ -5,7 +5,6 @@
 #include "message/envelope.h"
 #include "message/headers.h"
 
-enum { MAX_STAMP_BYTES = 1024 }; /* name of the property and of the bridge */
 
 struct lookup {
     struct mi_span headers;
@@ -58,25 +57,26 @@ static bool retain_flag(enum mi_retain_in how, bool sent)
     return how == MI_RETAIN_ALWAYS || (how == MI_RETAIN_KEEP && sent);
 }
 
-/* One of another bridge stays beside it: what counts is that there is any. */
-static bool stamp(const struct mi_delivery *d, struct mi_span properties, struct mi_buf *out)
+/* As mi_inbound_new, with the user property by which a bridge of the same log knows what we published. */
+static struct mi_inbound *stamped(const struct mi_delivery *d, const struct mi_message *m,
+                                  struct mi_span topic)
 {
-    return mi_buf_add_span(out, properties) &&
-           mi_properties_add_pair(out, mi_span_of(MI_STAMP_NAME), mi_span_of(d->config->name));
+    struct mi_buf block;
+    struct mi_inbound *inbound = NULL;
+    mi_buf_init(&block, m->properties.len + sizeof MI_STAMP_NAME + d->identity.len + 16);
+    if (mi_buf_add_span(&block, m->properties) &&
+        mi_properties_add_pair(&block, mi_span_of(MI_STAMP_NAME), d->identity))
+        inbound = mi_inbound_new(topic, m->payload, mi_buf_span(&block));
+    mi_buf_fini(&block);
+    return inbound;
 }
 
 static struct mi_inbound *make(const struct mi_delivery *d, enum mi_decoded form, const struct mi_message *m,
                                struct mi_span topic)
 {
     const struct mi_route *route = &d->config->routes[d->route];
-    struct mi_buf stamped;
-    mi_buf_init(&stamped, m->properties.len + MAX_STAMP_BYTES);
-    struct mi_inbound *inbound = NULL;
-    if (!route->stamp)
-        inbound = mi_inbound_new(topic, m->payload, m->properties);
-    else if (stamp(d, m->properties, &stamped))
-        inbound = mi_inbound_new(topic, m->payload, mi_buf_span(&stamped));
-    mi_buf_fini(&stamped);
+    struct mi_inbound *inbound =
+        route->stamp ? stamped(d, m, topic) : mi_inbound_new(topic, m->payload, m->properties);
     if (!inbound)
         return NULL;
     inbound->qos = form == MI_DECODED_MQTT ? m->qos : route->in_qos;
@@ -98,6 +98,10 @@ struct mi_inbound *mi_deliver(const struct mi_delivery *d, struct mi_buf *scratc
     if (form == MI_DECODED_UNKNOWN || form == MI_DECODED_BROKEN)
         return NULL;
     bool own = form == MI_DECODED_MQTT && d->is_own(d->context, m.origin);
+    if (d->retained_only && !retain_flag(d->config->routes[d->route].retain, m.retain)) {
+        *skipped = MI_C_IN_OWN;
+        return NULL;
+    }
     if (own && !(m.retain && d->config->routes[d->route].retain != MI_RETAIN_NEVER)) {
         *skipped = MI_C_IN_OWN;
         *why = NULL;

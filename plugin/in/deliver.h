@@ -16,7 +16,9 @@ struct mi_delivery {
     uint32_t partition;
     uint64_t appended_us; /* Iggy's own stamp */
     struct mi_span headers, payload;
-    uint64_t now_us; /* wall clock, for max_age */
+    uint64_t now_us;         /* wall clock, for max_age */
+    bool retained_only;      /* others are skipped, uncounted: *skipped is MI_C_IN_OWN */
+    struct mi_span identity; /* of this bridge, for stamp */
     bool (*is_own)(void *context, struct mi_span origin);
     void *context;
 };

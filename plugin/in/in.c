@@ -25,6 +25,7 @@ struct mi_in *mi_in_new(const struct mi_in_options *options, struct mi_error *er
     if (in) {
         in->o = *options;
         in->config = mi_config_hold(options->config);
+        in->rebuild_budget.left = in->config->rebuild_size;
         mi_buf_init(&in->scratch, 256u << 20);
         mi_buf_init(&in->topic, 65536);
         mi_saved_init(&in->saved);
@@ -86,6 +87,7 @@ static void drop_target(struct mi_in *in, struct mi_target *t)
     mi_in_unask(in, t);
     for (uint32_t p = 0; p < t->reader_count; p++) {
         mi_in_stop_reader(in, t->readers[p]);
+        mi_in_scan_drop(in, t->readers[p]);
         mi_in_keep_forget(t->readers[p]);
     }
     mi_watch_forget(&in->watch, t);
@@ -116,6 +118,7 @@ static void restore(void *context, const struct mi_position *p)
     mi_reader_place(r, p->next, p->marked ? &p->mark : NULL);
     r->check = p->next > 0;
     r->read_any = p->marked;
+    r->restored = true;
 }
 
 static void restore_positions(struct mi_in *in, struct mi_target *t)
@@ -233,7 +236,9 @@ void mi_in_set_config(struct mi_in *in, struct mi_config *config)
 static void delivered(void *context, uint32_t id, const struct mi_mark *mark)
 {
     struct mi_in *in = context;
-    struct mi_reader *r = mi_target_set_reader(in->set, id);
+    struct mi_reader *r = id ? mi_target_set_reader(in->set, id) : NULL;
+    if (id == 0 && mark->offset > in->rebuilds_delivered)
+        in->rebuilds_delivered = mark->offset;
     if (r && mi_track_delivered(&r->track, mark, id == r->former_id))
         mi_in_moved(in, r);
 }
@@ -256,6 +261,7 @@ uint64_t mi_in_step(struct mi_in *in, uint64_t now)
     uint64_t due = mi_discover_step(in->discover, now);
     due = earlier(due, mi_in_ask(in, now));
     due = earlier(due, mi_in_poll(in, now));
+    due = earlier(due, mi_in_scan_step(in, now));
     due = earlier(due, mi_in_keep_step(in, now));
     mi_metrics_set(in->o.metrics, MI_G_INBOX, mi_inbox_count(in->o.inbox));
     mi_metrics_set(in->o.metrics, MI_G_READERS, mi_target_set_reader_count(in->set) - in->resting);
@@ -325,6 +331,11 @@ bool mi_in_load(struct mi_in *in, struct mi_span saved)
         mi_in_feed_first(in, t);
     }
     return true;
+}
+
+bool mi_in_rebuilding(const struct mi_in *in)
+{
+    return in->rebuild_kept != MI_REBUILD_KEPT;
 }
 
 bool mi_in_changed(const struct mi_in *in)

@@ -22,6 +22,7 @@ struct mi_in_options {
     struct mi_inbox *inbox;
     struct mi_save_gate *gate; /* the bridge thread's while it runs */
     const char *identity;      /* of the bridge */
+    bool rebuild;              /* the broker's store began empty: retained values from before the positions */
     struct mi_metrics *metrics;
     const struct mi_clock *clock;
     const struct mi_log *log;
@@ -55,5 +56,8 @@ bool mi_in_save(struct mi_in *in, struct mi_buf *out);
 bool mi_in_load(struct mi_in *in, struct mi_span saved);
 /* Positions have moved since the last save. */
 bool mi_in_changed(const struct mi_in *in);
+/* A rebuild of retained values has begun, and the broker has not all of it safely: at the next start it must
+ * begin again. */
+bool mi_in_rebuilding(const struct mi_in *in);
 
 #endif

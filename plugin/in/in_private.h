@@ -12,6 +12,7 @@
 #include "in/discover.h"
 #include "in/in.h"
 #include "in/mirror.h"
+#include "in/rebuild.h"
 #include "in/saved.h"
 #include "in/watch.h"
 
@@ -45,6 +46,11 @@ struct mi_in {
     size_t interest_at;                   /* the next target to look at */
     bool interest_changed;
     size_t resting; /* readers of targets that nobody wants */
+    /* rebuilding retained values */
+    struct mi_queue scans;
+    struct mi_rebuild_budget rebuild_budget;
+    uint64_t rebuilds_ended, rebuilds_delivered; /* ends put into the inbox, and known to the broker */
+    enum mi_rebuild_kept { MI_REBUILD_KEPT, MI_REBUILD_CAPTURED, MI_REBUILD_OPEN } rebuild_kept;
     /* positions */
     struct mi_queue unsaved;    /* readers whose position waits for the broker's save */
     struct mi_queue unmirrored; /* readers whose position moved since it was shown in Iggy */
@@ -72,6 +78,17 @@ void mi_in_stop_reader(struct mi_in *in, struct mi_reader *r);
 void mi_in_found(struct mi_in *in, struct mi_reader *r, const struct mi_judgement *j);
 /* After a sign of another server process every reader makes sure of its place. */
 void mi_in_heed_signs(struct mi_in *in);
+
+/* Room for messages in the inbox that no poll under way has a claim to. */
+size_t mi_in_room(const struct mi_in *in);
+
+/* scan.c: a reader has its place: are retained values from before it wanted? Call before it reads. */
+void mi_in_scan_decide(struct mi_in *in, struct mi_reader *r);
+/* Scans, hands values over; returns when it is due again. */
+uint64_t mi_in_scan_step(struct mi_in *in, uint64_t now_ns);
+/* The reader goes. */
+void mi_in_scan_drop(struct mi_in *in, struct mi_reader *r);
+bool mi_in_scans_done(const struct mi_in *in); /* the broker has all values */
 
 /* keep.c: the broker has more of a reader than before. */
 void mi_in_moved(struct mi_in *in, struct mi_reader *r);

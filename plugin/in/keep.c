@@ -28,8 +28,24 @@ void mi_in_keep_forget(struct mi_reader *r)
     mi_queue_remove(&r->unmirrored);
 }
 
+static void rebuild_kept(struct mi_in *in)
+{
+    in->rebuild_kept = MI_REBUILD_KEPT;
+    in->changed = true;
+}
+
+/* Retained values that the broker was given are like messages: it has to save them. */
+static void look_at_rebuild(struct mi_in *in, bool saved)
+{
+    if (in->rebuild_kept == MI_REBUILD_CAPTURED && saved)
+        rebuild_kept(in);
+    else if (in->rebuild_kept == MI_REBUILD_OPEN && mi_in_scans_done(in))
+        in->rebuild_kept = MI_REBUILD_CAPTURED;
+}
+
 static void look(struct mi_in *in, bool saved)
 {
+    look_at_rebuild(in, saved);
     for (struct mi_link *l = in->unsaved.first, *next; l; l = next) {
         struct mi_reader *r = l->owner;
         next = l->next;
@@ -64,10 +80,13 @@ static uint64_t mirror(struct mi_in *in, uint64_t now)
 
 uint64_t mi_in_keep_step(struct mi_in *in, uint64_t now)
 {
-    bool saved;
-    if (in->unsaved.first && mi_save_gate_look(in->o.gate, now, &saved))
+    bool saved, rebuilt = in->rebuild_kept != MI_REBUILD_KEPT && mi_in_scans_done(in);
+    if (rebuilt && !mi_save_gate_waits(in->o.gate))
+        rebuild_kept(in);
+    bool waits = in->unsaved.first || rebuilt;
+    if (waits && mi_save_gate_look(in->o.gate, now, &saved))
         look(in, saved);
-    uint64_t look_due = in->unsaved.first ? mi_save_gate_due(in->o.gate) : UINT64_MAX;
+    uint64_t look_due = waits ? mi_save_gate_due(in->o.gate) : UINT64_MAX;
     uint64_t mirror_due = mirror(in, now);
     return look_due < mirror_due ? look_due : mirror_due;
 }
@@ -75,6 +94,8 @@ uint64_t mi_in_keep_step(struct mi_in *in, uint64_t now)
 void mi_in_ended(struct mi_in *in, bool saved)
 {
     mi_in_collect(in);
+    if (mi_in_scans_done(in) && (saved || !mi_save_gate_waits(in->o.gate)))
+        in->rebuild_kept = MI_REBUILD_KEPT;
     for (size_t i = 0; i < mi_target_set_count(in->set); i++) {
         const struct mi_target *t = mi_target_set_at(in->set, i);
         for (uint32_t p = 0; p < t->reader_count; p++)

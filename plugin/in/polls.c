@@ -35,6 +35,8 @@ static bool blind(const struct mi_reader *r)
 void mi_in_consider(struct mi_in *in, struct mi_reader *r)
 {
     bool waits_for_a_reason = r->failures > 0 && r->timer.place;
+    if (r->placed && r->target->wanted && !r->scan_decided)
+        mi_in_scan_decide(in, r);
     if (r->polling || !r->target->wanted || waits_for_a_reason)
         return;
     enum mi_ask ask = mi_reader_wants(r, blind(r), blind(r) && !r->timer.place);
@@ -146,6 +148,7 @@ static enum taken take_message(struct mi_in *in, struct mi_reader *r, const stru
         .headers = {m->headers.data, m->headers.len},
         .payload = {m->payload.data, m->payload.len},
         .now_us = mi_wall_us(in->o.clock),
+        .identity = mi_span_of(in->o.identity),
         .is_own = in->o.is_own,
         .context = in->o.context,
     };
@@ -340,7 +343,7 @@ static bool send(struct mi_in *in, struct mi_reader *r, enum mi_ask ask, uint32_
     return true;
 }
 
-static size_t room(const struct mi_in *in)
+size_t mi_in_room(const struct mi_in *in)
 {
     size_t room = mi_inbox_room(in->o.inbox);
     return room > in->reserved ? room - in->reserved : 0;
@@ -375,7 +378,7 @@ uint64_t mi_in_poll(struct mi_in *in, uint64_t now)
             mi_reader_wants(r, blind(r), blind(r) || r->direct) != MI_ASK_NOTHING)
             mi_queue_add(r->track.read_next < r->end ? &in->news : &in->spare, &r->ready);
     for (size_t most; in->polls < MI_IN_MAX_POLLS && (in->news.first || in->spare.first);) {
-        if ((most = room(in)) == 0)
+        if ((most = mi_in_room(in)) == 0)
             return now + FULL_RETRY_MS * MI_NS_PER_MS;
         if (!in->news.first && !mi_budget_spend(&in->watch.budget, now, 1)) {
             uint64_t due = mi_budget_due(&in->watch.budget, now), timers = mi_timers_due(&in->waiting);

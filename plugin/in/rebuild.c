@@ -51,6 +51,11 @@ void mi_rebuild_read(struct mi_rebuild *r, uint64_t next)
         r->offset = next;
 }
 
+bool mi_rebuild_before_end(const struct mi_rebuild *r, uint64_t offset)
+{
+    return offset < r->end;
+}
+
 bool mi_rebuild_scanned(const struct mi_rebuild *r)
 {
     return r->offset >= r->end;

@@ -25,6 +25,7 @@ void mi_rebuild_free(struct mi_rebuild *r); /* gives back what it holds; NULL is
 /* The offset to read next; what was read moves it. */
 uint64_t mi_rebuild_offset(const struct mi_rebuild *r);
 void mi_rebuild_read(struct mi_rebuild *r, uint64_t next);
+bool mi_rebuild_before_end(const struct mi_rebuild *r, uint64_t offset);
 bool mi_rebuild_scanned(const struct mi_rebuild *r);
 
 /* Takes a message with retain on (an empty one is a delete), in the order of the log; frees it or keeps it.

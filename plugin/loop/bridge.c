@@ -173,6 +173,7 @@ static bool make_engines(struct mi_bridge *b, struct mi_error *err)
         .inbox = b->inbox,
         .gate = &b->gate,
         .identity = mi_journal_identity(b->journal),
+        .rebuild = store.rebuilding || mi_save_gate_empty_store(&b->gate),
         .metrics = b->options.metrics,
         .clock = b->options.clock,
         .log = b->options.log,
@@ -512,7 +513,8 @@ static bool build_state(struct mi_bridge *b)
 {
     struct mi_journal_stats stats;
     mi_journal_stats(b->journal, &stats);
-    struct mi_state_store store = {.clean = b->ended_clean, .next_sequence = stats.next_sequence};
+    struct mi_state_store store = {
+        .clean = b->ended_clean, .rebuilding = mi_in_rebuilding(b->in), .next_sequence = stats.next_sequence};
     if (b->ended_clean)
         store.outstanding = mi_buf_span(&b->last_words);
     return mi_state_begin(&b->state) && mi_out_checkpoint(b->out, &b->state, &b->state_release) &&

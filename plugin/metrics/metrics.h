@@ -66,6 +66,8 @@ enum mi_global_counter {
     MI_G_INBOX,             /* gauge: messages waiting to be injected */
     MI_G_PARKED,            /* gauge: messages parked beside the journal */
     MI_G_PARKED_BYTES,      /* gauge: their bytes */
+    MI_G_SCANS,             /* gauge: partitions that are searched for retained values */
+    MI_G_REBUILT_LEFT_OUT,  /* retained values for which rebuild_size had no room */
     MI_G_LOG_LOST,          /* log lines that did not fit the queue */
     MI_G_HISTORY_REQUESTS,  /* history requests begun */
     MI_G_HISTORY_REFUSED,   /* not begun: malformed, no route, no right, too many */

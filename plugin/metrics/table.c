@@ -85,6 +85,11 @@ const struct mi_metric_row mi_global_rows[] = {
      "MQTT clients' logins that were answered from memory."},
     {MI_G_LOGINS_ASKED, "client_logins_asked", NULL, MI_COUNTER,
      "Checks of MQTT clients' logins that the back end was asked for."},
+    {MI_G_SCANS, "rebuilding", NULL, MI_GAUGE,
+     "Partitions of Iggy that are being searched for the last retained values, for a store that began "
+     "empty."},
+    {MI_G_REBUILT_LEFT_OUT, "rebuild_left_out", NULL, MI_COUNTER,
+     "Retained values that were not restored because limits.rebuild_size had no room for them."},
     {MI_G_LOG_LOST, "log_lines_lost", NULL, MI_COUNTER, "Log lines that did not fit their queue."},
     {MI_G_HISTORY_REQUESTS, "history_requests", NULL, MI_COUNTER, "Requests for history that were begun."},
     {MI_G_HISTORY_REFUSED, "history_refused", NULL, MI_COUNTER,
