@@ -5,7 +5,6 @@
 #include "message/envelope.h"
 #include "message/headers.h"
 
-
 struct lookup {
     struct mi_span headers;
     char text[64];
