@@ -109,7 +109,7 @@ struct mi_config {
     uint64_t max_poll_bytes;
     uint32_t inbox_messages; /* bounded */
     uint32_t inject_per_tick;
-    uint64_t rebuild_size; /* bytes of retained values that are gathered for an empty store */
+    uint64_t rebuild_size;   /* bytes of retained values that are gathered for an empty store */
     uint32_t watch_requests; /* a second, for finding out where something new is */
     /* the broker */
     struct mi_broker_facts broker;

@@ -80,6 +80,7 @@ void world_start(struct world *w)
     struct mi_in_options options = {.config = w->config,
                                     .inbox = w->inbox,
                                     .gate = &w->gate,
+                                    .rebuild = w->rebuild,
                                     .identity = "0123456789abcdef0123456789abcdef",
                                     .metrics = w->metrics,
                                     .clock = &w->clock,
@@ -118,6 +119,19 @@ static void report(struct world *w)
     }
 }
 
+static void take_rebuilt(struct world *w, const struct mi_inbound *m, uint32_t n)
+{
+    CU_ASSERT_EQUAL(m->reader, 0);
+    w->rebuilds_begun += m->kind == MI_INBOUND_REBUILD_BEGIN;
+    w->rebuilds_ended += m->kind == MI_INBOUND_REBUILD_END;
+    CU_ASSERT_TRUE_FATAL(w->rebuilds_begun > 0 && w->rebuilt_count < 1000);
+    if (m->kind != MI_INBOUND_REBUILT)
+        return;
+    CU_ASSERT_TRUE(m->retain && w->rebuilds_ended < w->rebuilds_begun);
+    snprintf(w->rebuilt[w->rebuilt_count].topic, sizeof w->rebuilt[0].topic, "%s", m->topic);
+    w->rebuilt[w->rebuilt_count++].n = n;
+}
+
 static void take(struct world *w)
 {
     w->taken = mi_inbox_take(w->inbox, 200);
@@ -125,6 +139,10 @@ static void take(struct world *w)
         uint32_t n = 0;
         if (m->payload_len >= 4)
             memcpy(&n, m->payload, 4);
+        if (m->kind != MI_INBOUND_MESSAGE) {
+            take_rebuilt(w, m, n);
+            continue;
+        }
         CU_ASSERT_TRUE_FATAL(n < sizeof w->times && w->delivered < sizeof w->order / sizeof *w->order);
         w->times[n]++;
         w->order[w->delivered++] = n;

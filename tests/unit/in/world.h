@@ -19,7 +19,13 @@ struct world {
     struct mi_save_gate gate; /* a broker without persistence: positions move at once */
     struct mi_in *in;
     struct mi_buf saved; /* positions of the last world_stop */
-    bool broker_stands;  /* takes nothing */
+    bool rebuild;        /* the broker's store is empty at the next world_start */
+    size_t rebuilds_begun, rebuilds_ended, rebuilt_count;
+    struct {
+        char topic[32];
+        uint32_t n;     /* message number */
+    } rebuilt[1000];    /* retained values from before the positions */
+    bool broker_stands; /* takes nothing */
     struct mi_inbound *taken;
     /* by message number */
     uint8_t times[1 << 20]; /* delivered so often */
