@@ -31,6 +31,7 @@ struct writing {
 };
 
 static void begin(struct writing *w, struct mi_plugin *p, const char *event);
+static void add_span(struct writing *w, const char *key, struct mi_span text);
 static void add_client(struct writing *w, const struct mosquitto *client, struct mi_span client_id,
                        const char *username);
 static void add_text(struct writing *w, const char *key, const char *text);
@@ -130,16 +131,21 @@ void mi_client_events_heard(struct mi_plugin *p, const struct mi_client_event *e
     keep(&w, name_of(e->kind), e->client_id);
 }
 
-void mi_client_events_refused(struct mi_plugin *p, const struct mosquitto *client, const char *username,
-                              const char *why)
+void mi_client_events_refused(struct mi_plugin *p, const struct mi_refused_login *login)
 {
     struct writing w;
     if (!mi_client_events_wanted(p) || !p->config->events_refused)
         return;
-    struct mi_span id = mi_span_of(mosquitto_client_id(client));
+    struct mi_span id = mi_span_of(login->client_id);
     begin(&w, p, "refused");
-    add_client(&w, client, id, username);
-    add_text(&w, "why", why);
+    if (login->client) {
+        add_client(&w, login->client, id, login->username);
+    } else {
+        add_span(&w, "client_id", id);
+        add_text(&w, "username", login->username);
+        add_text(&w, "address", login->address);
+    }
+    add_text(&w, "why", login->why);
     keep(&w, "refused", id);
 }
 

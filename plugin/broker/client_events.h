@@ -19,8 +19,12 @@ bool mi_client_events_wanted(const struct mi_plugin *p);
 bool mi_client_events_need_subscriptions(const struct mi_plugin *p);
 void mi_client_events_heard(struct mi_plugin *p, const struct mi_client_event *e);
 
-/* A login that this plugin refused; why is static text without spaces, such as "credentials". */
-void mi_client_events_refused(struct mi_plugin *p, const struct mosquitto *client, const char *username,
-                              const char *why);
+/* A login that this plugin refused. client is NULL when the answer came later: then only id and address are
+ * known. username and address may be NULL; why is static text, such as "credentials". */
+struct mi_refused_login {
+    const struct mosquitto *client;
+    const char *client_id, *username, *address, *why;
+};
+void mi_client_events_refused(struct mi_plugin *p, const struct mi_refused_login *login);
 
 #endif

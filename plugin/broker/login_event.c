@@ -5,13 +5,15 @@
 
 #include "auth/iggy_backend.h"
 #include "auth/wait_budget.h"
+#include "broker/client_events.h"
+#include "broker/via.h"
 
 enum { MAX_PENDING = 1024, LOG_S = 10 };
 
 /* A delayed client. */
 struct pending {
-    uint64_t ticket; /* 0: unused */
-    char *client_id;
+    uint64_t ticket;                      /* 0: unused */
+    char *client_id, *username, *address; /* username and address may be NULL */
 };
 
 struct mi_login_events {
@@ -27,6 +29,14 @@ struct mi_login_events {
 };
 
 static int decide(struct mi_plugin *p, const struct mosquitto_evt_basic_auth *e);
+
+static void forget(struct pending *q)
+{
+    free(q->client_id);
+    free(q->username);
+    free(q->address);
+    *q = (struct pending){0};
+}
 
 static int on_basic_auth(int event, void *data, void *userdata)
 {
@@ -84,7 +94,7 @@ void mi_login_event_free(struct mi_plugin *p)
     if (!p->logins)
         return;
     for (size_t i = 0; i < p->logins->used; i++)
-        free(p->logins->pending[i].client_id);
+        forget(&p->logins->pending[i]);
     mi_login_free(p->logins->login);
     free(p->logins);
     p->logins = NULL;
@@ -173,16 +183,48 @@ static struct pending *place_of(struct mi_login_events *l, const char *id)
         unused = &l->pending[l->used++];
     if (!unused)
         return NULL;
+    forget(unused);
     unused->client_id = strdup(id);
     return unused->client_id ? unused : NULL;
 }
 
-static bool delay(struct mi_plugin *p, const char *id, uint64_t ticket)
+static void keep_text(char **kept, const char *text)
+{
+    free(*kept);
+    *kept = text ? strdup(text) : NULL;
+}
+
+static bool delay(struct mi_plugin *p, const struct mosquitto_evt_basic_auth *e, const char *id,
+                  uint64_t ticket)
 {
     struct pending *q = place_of(p->logins, id);
-    if (q)
-        q->ticket = ticket;
-    return q != NULL;
+    if (!q)
+        return false;
+    q->ticket = ticket;
+    if (p->config->events) { /* for the event of a refusal */
+        keep_text(&q->username, e->username);
+        keep_text(&q->address, mosquitto_client_address(e->client));
+    }
+    return true;
+}
+
+static void tell_refused(struct mi_plugin *p, enum mi_login_answer answer, struct mi_refused_login *login)
+{
+    switch (answer) {
+    case MI_LOGIN_REFUSED:
+        login->why = "credentials";
+        break;
+    case MI_LOGIN_LIMITED:
+        login->why = "limited";
+        break;
+    case MI_LOGIN_UNAVAILABLE:
+    case MI_LOGIN_LATER:
+        login->why = "unavailable";
+        break;
+    default:
+        return;
+    }
+    mi_client_events_refused(p, login);
 }
 
 /* Every client of the broker waits meanwhile. */
@@ -213,16 +255,20 @@ static int decide(struct mi_plugin *p, const struct mosquitto_evt_basic_auth *e)
     struct mi_span username = mi_span_of(e->username), password = mi_span_of(e->password);
     if (username.len == 0 && password.len == 0)
         return MOSQ_ERR_PLUGIN_DEFER;
+    if (mi_via_knows(p->via, e->username, e->password))
+        return MOSQ_ERR_SUCCESS;
     if (is_again(p, e->client, id))
         mi_login_again(p->logins->login, username, password, &outcome);
     else
         mi_login_ask(p->logins->login, username, password, mi_span_of(address), &outcome);
     if (outcome.answer == MI_LOGIN_LATER) {
-        if (can_delay(p, e, id) && delay(p, id, outcome.ticket))
+        if (can_delay(p, e, id) && delay(p, e, id, outcome.ticket))
             return MI_ERR_AUTH_DELAYED;
         wait_for(p, &outcome);
     }
     note(p, &outcome, address);
+    tell_refused(p, outcome.answer,
+                 &(struct mi_refused_login){.client = e->client, .client_id = id, .username = e->username});
     if (*outcome.owner && mosquitto_set_username(e->client, outcome.owner) != MOSQ_ERR_SUCCESS)
         outcome.answer = MI_LOGIN_UNAVAILABLE;
     return mi_login_code(outcome.answer, p->compat.v2_1, mosquitto_client_protocol_version(e->client));
@@ -237,14 +283,17 @@ static void complete(struct mi_plugin *p, const struct mi_login_outcome *outcome
         struct pending *q = &l->pending[i];
         if (q->ticket != outcome->ticket)
             continue;
-        char *id = q->client_id;
+        struct pending done = *q;
         *q = (struct pending){0};
-        l->completing = id;
+        l->completing = done.client_id;
         l->owner = outcome->owner;
-        p->compat.complete_basic_auth(id,
+        p->compat.complete_basic_auth(done.client_id,
                                       outcome->answer == MI_LOGIN_ALLOWED ? MOSQ_ERR_SUCCESS : MOSQ_ERR_AUTH);
         l->completing = l->owner = NULL;
-        free(id);
+        tell_refused(p, outcome->answer,
+                     &(struct mi_refused_login){
+                         .client_id = done.client_id, .username = done.username, .address = done.address});
+        forget(&done);
         return;
     }
 }

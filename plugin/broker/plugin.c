@@ -195,15 +195,15 @@ static int make_parts(struct mi_plugin *p)
     struct mi_history_event_options history = {
         mi_bridge_history(p->bridge), p->compat.v2_1, p->config, p->metrics, &mi_clock_system, p->log};
     p->history = mi_history_event_new(&history);
+    mi_interest_events_start(p);
+    if (!p->inject || !p->events || !p->history || !mi_interest_events_follow_config(p) ||
+        !mi_login_event_make(p))
+        return no_memory(p);
     p->via = mi_via_new(p, &err);
     if (!p->via)
         return refused(p, &err);
     mi_bridge_watch(p->bridge, mi_via_descriptor(p->via));
     mi_via_follow_config(p->via);
-    mi_interest_events_start(p);
-    if (!p->inject || !p->events || !p->history || !mi_interest_events_follow_config(p) ||
-        !mi_login_event_make(p))
-        return no_memory(p);
     return MOSQ_ERR_SUCCESS;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "mqtt/subscriber.h"
@@ -17,9 +18,20 @@ struct mi_via {
     struct mi_config *config; /* held: whose texts the subscriber uses */
     int watch;
     char client_id[64];
+    char password[33]; /* empty: none was drawn */
 };
 
 static bool take(void *context, const struct mi_packet *publish);
+
+static void draw_password(struct mi_via *v)
+{
+    uint8_t bytes[16];
+    if (getrandom(bytes, sizeof bytes, GRND_NONBLOCK) != sizeof bytes)
+        return;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(v->password + 2 * i, 3, "%02x", bytes[i]);
+    explicit_bzero(bytes, sizeof bytes);
+}
 
 struct mi_via *mi_via_new(struct mi_plugin *p, struct mi_error *err)
 {
@@ -32,6 +44,7 @@ struct mi_via *mi_via_new(struct mi_plugin *p, struct mi_error *err)
     v->watch = epoll_create1(EPOLL_CLOEXEC);
     snprintf(v->client_id, sizeof v->client_id, "mosquitto-iggy-%s",
              mi_journal_identity(mi_bridge_journal(p->bridge)));
+    draw_password(v);
     struct mi_subscriber_options none = {.clock = &mi_clock_system, .log = p->log};
     v->subscriber = mi_subscriber_new(&none);
     if (v->watch < 0 || !v->subscriber) {
@@ -48,6 +61,7 @@ void mi_via_free(struct mi_via *v)
         return;
     mi_subscriber_free(v->subscriber);
     mi_config_release(v->config);
+    explicit_bzero(v->password, sizeof v->password);
     if (v->watch >= 0)
         close(v->watch);
     free(v);
@@ -95,6 +109,10 @@ void mi_via_follow_config(struct mi_via *v)
         .take = take,
         .context = v,
     };
+    if (!options.username && p->logins && *v->password) {
+        options.username = v->client_id;
+        options.password = v->password;
+    }
     mi_subscriber_follow(v->subscriber, &options, &filters);
     struct mi_config *former = v->config;
     v->config = mi_config_hold(c);
@@ -123,6 +141,17 @@ bool mi_via_tick(struct mi_via *v)
     bool more = mi_subscriber_step(v->subscriber, MESSAGES_PER_TICK);
     mi_metrics_set(p->metrics, MI_G_SUBSCRIBED, mi_subscriber_ready(v->subscriber));
     return more;
+}
+
+bool mi_via_knows(const struct mi_via *v, const char *username, const char *password)
+{
+    if (!v || !*v->password || !username || !password || strcmp(username, v->client_id) != 0)
+        return false;
+    size_t len = strlen(password);
+    unsigned char different = len != strlen(v->password);
+    for (size_t i = 0; i < len; i++)
+        different |= (unsigned char)(password[i] ^ v->password[i % (sizeof v->password - 1)]);
+    return !different;
 }
 
 bool mi_via_is_own(const struct mi_via *v, struct mi_span client_id)

@@ -23,6 +23,10 @@ int mi_via_descriptor(const struct mi_via *v);
 /* Goes over to p's configuration: before the first TICK, and after a reload. */
 void mi_via_follow_config(struct mi_via *v);
 
+/* Where this plugin checks logins, its own connection has a user name and a password that is drawn at each
+ * start and known to nobody else, unless broker.username says otherwise. Are these those? */
+bool mi_via_knows(const struct mi_via *v, const char *username, const char *password);
+
 /* In every TICK. True when there is more to do at once. */
 bool mi_via_tick(struct mi_via *v);
 

@@ -146,10 +146,43 @@ static void a_full_journal_holds_nobody_up(void)
     rig_free(rig);
 }
 
+static void a_refused_login_is_an_event(void)
+{
+    struct rig *rig = rig_new(NULL, NULL);
+    CU_ASSERT_TRUE_FATAL(rig_start(
+        rig, RIG_CONFIG
+        "'auth':{'login':'iggy'},'client_events':{'stream':'mqtt','topic':'clients'},'routes':[]}"));
+    struct mi_mqtt_options o = {.port = rig->broker.port,
+                                .client_id = "thief",
+                                .username = "iggy",
+                                .password = "a-wrong-password",
+                                .protocol = MQTT_PROTOCOL_V311};
+    const cJSON *e = NULL;
+    for (int i = 0; i < 50 && !(e && has(e, "why", "credentials")); i++, mi_sleep_ms(100)) {
+        CU_ASSERT_PTR_NULL(mi_mqtt_connect(&o));
+        read_events(rig);
+        for (size_t k = 0; k < count; k++)
+            if (has(all[k], "event", "refused") && has(all[k], "why", "credentials"))
+                e = all[k];
+    }
+    CU_ASSERT_PTR_NOT_NULL_FATAL(e);
+    CU_ASSERT_TRUE(has(e, "client_id", "thief"));
+    CU_ASSERT_TRUE(has(e, "username", "iggy"));
+    CU_ASSERT_TRUE(has(e, "address", "127.0.0.1"));
+    for (size_t i = 0; i < mi_readback_count(rig->readback); i++) {
+        const struct mi_buf *body = &mi_readback_at(rig->readback, i)->body;
+        CU_ASSERT_PTR_NULL(memmem(body->data, body->len, "a-wrong-password", 16));
+    }
+    CU_ASSERT_TRUE(mi_broker_stop(&rig->broker, 10000));
+    forget();
+    rig_free(rig);
+}
+
 static CU_TestInfo tests[] = {
     {"a client leaves its traces", a_client_leaves_its_traces},
     {"nobody can write events", nobody_can_write_events},
     {"a full journal holds nobody up", a_full_journal_holds_nobody_up},
+    {"a refused login is an event", a_refused_login_is_an_event},
     CU_TEST_INFO_NULL,
 };
 MI_SUITE_MAIN("client events", tests)

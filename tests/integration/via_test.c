@@ -290,6 +290,26 @@ static void a_refused_login_is_loud_and_mended_by_a_reload(void)
     stop(rig);
 }
 
+/* Nobody told it a password: where the plugin itself checks logins, it knows its own connection. */
+static void where_iggy_knows_the_users_it_needs_no_account(void)
+{
+    struct rig *rig = rig_new("allow_anonymous false\n", NULL);
+    CU_ASSERT_TRUE_FATAL(rig_start(rig, RIG_CONFIG "'auth':{'login':'iggy'}," BROKER_BLOCK
+                                                   "'routes':[" VIA("all", "w/#", "all") "]}"));
+    CU_ASSERT_EQUAL(rig_metric(rig, "mosquitto_iggy_subscribed", 1, 10000), 1);
+    CU_ASSERT_PTR_NULL(rig_client(rig, "c", MQTT_PROTOCOL_V311)); /* anonymous */
+    struct mi_mqtt_options o = {
+        .port = rig->broker.port, .username = "iggy", .password = "iggy", .protocol = MQTT_PROTOCOL_V311};
+    struct mi_mqtt *c = NULL;
+    for (int i = 0; i < 50 && !c; i++, mi_sleep_ms(100)) /* 2.0: remembered at the second try */
+        c = mi_mqtt_connect(&o);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+    CU_ASSERT_EQUAL(mi_mqtt_say(c, "w/1", "x", 1), 0);
+    CU_ASSERT_PTR_NOT_NULL(rig_arrived(rig, "all", "t", "w/1"));
+    mi_mqtt_close(c);
+    stop(rig);
+}
+
 static CU_TestInfo tests[] = {
     {"a will arrives once, and nothing both ways", a_will_arrives_once_and_nothing_both_ways},
     {"QoS, retain and properties are kept", qos_retain_and_properties_are_kept},
@@ -301,6 +321,7 @@ static CU_TestInfo tests[] = {
     {"what an MQTT bridge brings is copied", what_an_mqtt_bridge_brings_is_copied},
     {"Iggy and the broker may go and come", iggy_and_the_broker_may_go_and_come},
     {"a refused login is loud, and mended by a reload", a_refused_login_is_loud_and_mended_by_a_reload},
+    {"where Iggy knows the users it needs no account", where_iggy_knows_the_users_it_needs_no_account},
     CU_TEST_INFO_NULL,
 };
 MI_SUITE_MAIN("via subscription", tests)

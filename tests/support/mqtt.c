@@ -106,7 +106,7 @@ static void set_up(struct mi_mqtt *m, const struct mi_mqtt_options *o)
     mosquitto_subscribe_v5_callback_set(m->client, on_subscribe);
     mosquitto_message_v5_callback_set(m->client, on_message);
     if (o->username)
-        mosquitto_username_pw_set(m->client, o->username, "password");
+        mosquitto_username_pw_set(m->client, o->username, o->password ? o->password : "password");
     if (o->will_topic)
         mosquitto_will_set(m->client, o->will_topic, 4, "gone", 1, false);
 }

@@ -15,6 +15,7 @@ struct mi_mqtt_options {
     uint16_t port;          /* on 127.0.0.1 */
     const char *client_id;  /* NULL: the broker chooses */
     const char *username;   /* NULL: none */
+    const char *password;   /* with a user name; NULL: "password" */
     int protocol;           /* MQTT_PROTOCOL_V31, V311 or V5 */
     bool keep_session;      /* not clean; MQTT 5: with a session expiry of an hour */
     const char *will_topic; /* NULL: no will; its payload is "gone", QoS 1 */

@@ -170,7 +170,8 @@ static void a_refused_login_may_hold_any_bytes(void)
 {
     start(true);
     client.id = "id \x01\"\\";
-    mi_client_events_refused(&plugin, &client, "caf\xe9 \xc3\xa9", "credentials");
+    mi_client_events_refused(
+        &plugin, &(struct mi_refused_login){&client, client.id, "caf\xe9 \xc3\xa9", NULL, "credentials"});
     cJSON *o = last();
     CU_ASSERT_TRUE(text_is(o, "event", "refused"));
     CU_ASSERT_TRUE(text_is(o, "client_id", "id \x01\"\\"));
@@ -189,7 +190,7 @@ static void fire_all(void)
     mi_subscriptions_event(&plugin, MI_EVT_SUBSCRIBE, &s);
     mi_subscriptions_event(&plugin, MI_EVT_UNSUBSCRIBE, &s);
     disconnect(MI_EVT_CLIENT_OFFLINE, 0);
-    mi_client_events_refused(&plugin, &client, "user", "credentials");
+    mi_client_events_refused(&plugin, &(struct mi_refused_login){NULL, "c", NULL, "10.0.0.7", "limited"});
 }
 
 static void only_what_is_included_is_written(void)
