@@ -360,6 +360,45 @@ static void an_own_value_that_waits_over_a_clean_stop_wins(void)
     cluster_free(c);
 }
 
+/* ---- an MQTT bridge between brokers of one log ---- */
+
+/* The second broker also forwards to the first, what it reads included. */
+static void with_stamp_a_bridge_beside_the_log_makes_no_loop(void)
+{
+    static const char stamped[] =
+        CLUSTER_CONFIG "'routes':[{'name':'all','filter':'fed/#','direction':'both','stream':'fed',"
+                       "'topic':'messages','stamp':true}]}";
+    char conf[300];
+    struct cluster *c = make(1, NULL, stamped);
+    snprintf(conf, sizeof conf,
+             "connection to_the_first\naddress 127.0.0.1:%u\ntopic fed/# out 1\n"
+             "bridge_protocol_version mqttv50\nnotifications false\ntry_private false\n",
+             c->brokers[0].port);
+    CU_ASSERT_TRUE_FATAL(cluster_add(c, conf, stamped));
+    wait_for_readers(c);
+    struct mi_mqtt *m = cluster_client(c, 0, "publisher");
+    CU_ASSERT_TRUE_FATAL(m && mi_mqtt_subscribe(m, "fed/#", 1));
+    CU_ASSERT_TRUE(mi_mqtt_say(m, "fed/x", "once", 1) < 0x80);
+    /* The publish itself, and once more over the bridge: that is what joining them twice means. */
+    CU_ASSERT_TRUE(mi_mqtt_wait(m, 2, 20000));
+    for (int n = 0; n < 100 && cluster_metric(c, 0,
+                                              "mosquitto_iggy_not_copied_total{route=\"all\","
+                                              "reason=\"stamped\"}") < 1;
+         n++)
+        mi_sleep_ms(50);
+    mi_mqtt_run(m, 500);
+    CU_ASSERT_EQUAL(mi_mqtt_count(m), 2);
+    CU_ASSERT_TRUE(mi_readback_wait(c->readback, "fed", "messages", 1, 1000));
+    char *name = NULL, *value = NULL;
+    CU_ASSERT_PTR_NOT_NULL(mosquitto_property_read_string_pair(
+        mi_mqtt_message(m, 1)->properties, MQTT_PROP_USER_PROPERTY, &name, &value, false));
+    CU_ASSERT_TRUE(name && strcmp(name, "mosquitto-iggy-origin") == 0);
+    free(name);
+    free(value);
+    mi_mqtt_close(m);
+    cluster_free(c);
+}
+
 static CU_TestInfo tests[] = {
     {"field 138: two brokers and no loop", field_138_two_brokers_and_no_loop},
     {"field 138: three brokers and no loop", field_138_three_brokers_and_no_loop},
@@ -370,6 +409,7 @@ static CU_TestInfo tests[] = {
      a_broker_without_persistence_comes_back_with_all_values},
     {"a broker with persistence comes back as the log says",
      a_broker_with_persistence_comes_back_as_the_log_says},
+    {"with stamp a bridge beside the log makes no loop", with_stamp_a_bridge_beside_the_log_makes_no_loop},
     {"an own value that waits over a clean stop wins", an_own_value_that_waits_over_a_clean_stop_wins},
     CU_TEST_INFO_NULL,
 };
