@@ -259,8 +259,11 @@ uint64_t mi_in_step(struct mi_in *in, uint64_t now)
     mi_in_heed_signs(in);
     bool more = mi_in_feed_step(in, now);
     uint64_t due = mi_discover_step(in->discover, now);
+    /* In turn: both draw on one budget. */
+    in->polls_first = !in->polls_first;
+    uint64_t polls = in->polls_first ? mi_in_poll(in, now) : 0;
     due = earlier(due, mi_in_ask(in, now));
-    due = earlier(due, mi_in_poll(in, now));
+    due = earlier(due, in->polls_first ? polls : mi_in_poll(in, now));
     due = earlier(due, mi_in_scan_step(in, now));
     due = earlier(due, mi_in_keep_step(in, now));
     mi_metrics_set(in->o.metrics, MI_G_INBOX, mi_inbox_count(in->o.inbox));

@@ -18,7 +18,7 @@
 
 enum {
     MI_IN_MAX_POLLS = 8, /* under way at a time: each may hold max_poll_bytes */
-    MI_IN_MAX_DIRECT = 8 /* readers polled directly at a time; others are watched through topic details */
+    MI_IN_MAX_DIRECT = 4 /* readers polled directly at a time; others are watched through topic details */
 };
 #define MI_IN_LOG_INTERVAL_NS (30 * MI_NS_PER_S)
 
@@ -39,6 +39,7 @@ struct mi_in {
     struct mi_queue spare;    /* readers that ask without knowing of anything: as the budget allows */
     struct mi_timers waiting; /* readers */
     unsigned polls;           /* under way */
+    bool polls_first;         /* in this turn they ask before the watch does */
     unsigned direct;          /* readers polled directly */
     size_t reserved;          /* messages that they may bring */
     /* feed: on_subscribe */

@@ -8,6 +8,7 @@
 
 enum {
     QUIET_POLLS = 12,     /* empty answers in a row, then a partition has no traffic any more */
+    QUIET_STEP = 4,       /* so many, and it is polled half as often */
     FULL_RETRY_MS = 5,    /* the inbox is full: look again */
     BACKLOG_LOOK_MS = 20, /* tokens for a backlog are spent in such steps */
     BLIND_MAX_MS = 1000,
@@ -32,6 +33,13 @@ static bool blind(const struct mi_reader *r)
     return !r->target->may_ask;
 }
 
+/* What only looks whether there is something is left to the budget; an active partition is reading. */
+static void queue_up(struct mi_in *in, struct mi_reader *r, enum mi_ask ask)
+{
+    bool reads = ask == MI_ASK_SINCE || r->direct || r->track.read_next < r->end;
+    mi_queue_add(reads ? &in->news : &in->spare, &r->ready);
+}
+
 void mi_in_consider(struct mi_in *in, struct mi_reader *r)
 {
     bool waits_for_a_reason = r->failures > 0 && r->timer.place;
@@ -42,8 +50,7 @@ void mi_in_consider(struct mi_in *in, struct mi_reader *r)
     enum mi_ask ask = mi_reader_wants(r, blind(r), blind(r) && !r->timer.place);
     if (ask == MI_ASK_NOTHING)
         return;
-    bool knows = ask == MI_ASK_SINCE || (ask == MI_ASK_MESSAGES && r->track.read_next < r->end);
-    mi_queue_add(knows ? &in->news : &in->spare, &r->ready);
+    queue_up(in, r, ask);
 }
 
 static void set_direct(struct mi_in *in, struct mi_reader *r, bool direct)
@@ -272,7 +279,7 @@ static void rest(struct mi_in *in, struct mi_reader *r, bool messages, uint64_t 
         uint64_t ms = r->quiet * MI_PACE_MAX_NS / MI_NS_PER_MS / QUIET_POLLS;
         wait_until(in, r, now + (ms < BLIND_MAX_MS ? ms : BLIND_MAX_MS) * MI_NS_PER_MS);
     } else if (blind(r) || r->direct) {
-        wait_until(in, r, now + MI_PACE_MIN_NS);
+        wait_until(in, r, now + (MI_PACE_MIN_NS << r->quiet / QUIET_STEP));
     }
 }
 
@@ -373,10 +380,11 @@ static void ask(struct mi_in *in, struct mi_reader *r, enum mi_ask what, size_t 
 
 uint64_t mi_in_poll(struct mi_in *in, uint64_t now)
 {
-    for (struct mi_reader *r; (r = mi_timers_take(&in->waiting, now)) != NULL;)
-        if (!r->polling && r->target->wanted &&
-            mi_reader_wants(r, blind(r), blind(r) || r->direct) != MI_ASK_NOTHING)
-            mi_queue_add(r->track.read_next < r->end ? &in->news : &in->spare, &r->ready);
+    for (struct mi_reader *r; (r = mi_timers_take(&in->waiting, now)) != NULL;) {
+        enum mi_ask ask = mi_reader_wants(r, blind(r), blind(r) || r->direct);
+        if (ask != MI_ASK_NOTHING && !r->polling && r->target->wanted)
+            queue_up(in, r, ask);
+    }
     for (size_t most; in->polls < MI_IN_MAX_POLLS && (in->news.first || in->spare.first);) {
         if ((most = mi_in_room(in)) == 0)
             return now + FULL_RETRY_MS * MI_NS_PER_MS;

@@ -230,6 +230,32 @@ static void an_active_partition_is_polled_directly(void)
     world_end(&w);
 }
 
+/* Looking at the others must not take the requests that one with traffic needs. */
+static void an_active_partition_among_idle_topics(void)
+{
+    sent = 0;
+    world_begin(&w, "'limits':{'watch_requests':50},'routes':[{'name':'a','stream':'s','topic':'a'," COMMON
+                    "},{'name':'b','stream':'s','topic':'b'," COMMON
+                    "},{'name':'c','stream':'s','topic':'c'," COMMON "}]");
+    fake_create("s", "a", 1);
+    fake_create("s", "b", 20);
+    fake_create("s", "c", 1);
+    world_pass(&w, 3000);
+    uint64_t longest = 0;
+    for (int i = 0; i < 400; i++) {
+        uint64_t at = fake.now_ns;
+        size_t had = w.delivered;
+        fake_append(&fake.topics[0], 0, sent++, 10);
+        while (w.delivered == had && fake.now_ns < at + MI_NS_PER_S)
+            world_pass(&w, 1);
+        if (i > 0)
+            longest = fake.now_ns - at > longest ? fake.now_ns - at : longest;
+        world_pass(&w, 1 + fake_random() % 25);
+    }
+    CU_ASSERT_TRUE(longest <= 20 * MI_NS_PER_MS);
+    world_end(&w);
+}
+
 /* ---- feed: on_subscribe ---- */
 
 static struct mi_interest *table;
@@ -320,6 +346,7 @@ static CU_TestInfo tests[] = {
     {"a right that comes later is used", a_right_that_comes_later_is_used},
     {"the budget holds", the_budget_holds},
     {"an active partition is polled directly", an_active_partition_is_polled_directly},
+    {"an active partition among idle topics", an_active_partition_among_idle_topics},
     {"what nobody wants is not read", what_nobody_wants_is_not_read},
     {"one that rests begins at the tail after a restart", one_that_rests_begins_at_the_tail_after_a_restart},
     CU_TEST_INFO_NULL,
