@@ -57,13 +57,13 @@ static bool member(const char *text, const char *name, char *value, size_t size)
     return true;
 }
 
-static bool log_in(uint16_t port, char *token, size_t size)
+static bool log_in(uint16_t port, bool anew, char *token, size_t size)
 {
     static uint16_t last_port;
     static char last[2000];
     struct mi_buf answer;
     mi_buf_init(&answer, MAX_BODY);
-    if (last_port != port) {
+    if (anew || last_port != port) {
         last_port = 0;
         if (request(port, NULL, "POST", "/users/login", "{\"username\":\"iggy\",\"password\":\"iggy\"}",
                     &answer) == 200 &&
@@ -81,7 +81,13 @@ static int ask(uint16_t port, const char *method, const char *path, const char *
     char *json = body ? strdup(body) : NULL;
     for (char *c = json; c && *c; c++)
         *c = *c == '\'' ? '"' : *c;
-    int status = log_in(port, token, sizeof token) ? request(port, token, method, path, json, answer) : 0;
+    int status = 401;
+    for (int login = 0; login < 2 && status == 401; login++) { /* again: the server was restarted since */
+        mi_buf_reset(answer);
+        status = log_in(port, login > 0, token, sizeof token)
+                     ? request(port, token, method, path, json, answer)
+                     : 0;
+    }
     free(json);
     return status;
 }
