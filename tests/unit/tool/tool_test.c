@@ -63,7 +63,7 @@ static const char good[] =
     "  { \"name\": \"rooms\", \"filter\": \"b/{building}/r/{room}/#\", \"direction\": \"both\", \"stream\": "
     "\"b_{building}\",\n"
     "    \"topic\": \"telemetry\", \"partition_key\": \"room_{room}_{property:unit}\", \"continue\": true,\n"
-    "    \"create\": { \"partitions\": 4 } },\n"
+    "    \"create\": { \"partitions\": 4 }, \"retain\": \"never\" },\n"
     "  { \"name\": \"cmd\", \"direction\": \"in\", \"stream\": \"c\", \"topic\": \"d\", \"mqtt_topic\": "
     "\"e/{header:x}\" },\n"
     "  { \"name\": \"all\", \"filter\": \"b/#\", \"direction\": \"out\", \"stream\": \"s\", \"topic\": "
