@@ -8,9 +8,7 @@ enum {
     WANTED_BYTES = 512 * 1024, /* of one answer's messages */
     FRAME_BYTES = 64,          /* what a message costs beside headers and payload */
     MAX_FAILURES = 6,
-    BACKOFF_FIRST_MS = 50,
-    TRIES_OF_ONE = 3, /* of a single message before it counts as too large */
-    MAX_SKIPS = 8     /* in a row; then it is not the messages */
+    BACKOFF_FIRST_MS = 50
 };
 
 static void answered(void *arg, const struct iggy_result *result, const struct iggy_polled *answer);
@@ -51,6 +49,7 @@ bool mi_fetch_poll(struct mi_fetch *f, const struct mi_place *place, uint32_t pa
     f->partition = partition;
     f->count = want < f->most ? want : f->most;
     f->exact = strategy == IGGY_FROM_OFFSET;
+    f->value = value;
     struct iggy_poll poll = {
         .stream = {(const uint8_t *)place->stream, strlen(place->stream)},
         .topic = {(const uint8_t *)place->topic, strlen(place->topic)},
@@ -82,19 +81,15 @@ static void later(struct mi_fetch *f, const char *why)
     tell(f, MI_FETCH_AGAIN, NULL, NULL);
 }
 
-/* Too large or unreadable, which look alike: asked smaller, and at last left out. */
-static void garbled(struct mi_fetch *f)
+/* Asked smaller, and at last left out. */
+static void too_large(struct mi_fetch *f)
 {
-    static const char why[] = "Iggy's answers cannot be read";
     if (f->count > 1) {
         f->most = f->count / 2;
         tell(f, MI_FETCH_AGAIN, NULL, NULL);
-    } else if (!f->exact || f->failures + 1 < TRIES_OF_ONE) {
-        later(f, why);
-    } else if (++f->skips > MAX_SKIPS) {
-        tell(f, MI_FETCH_FAILED, NULL, why);
+    } else if (!f->exact) {
+        tell(f, MI_FETCH_FAILED, NULL, "the first message of this time is too large to be read");
     } else {
-        f->failures = 0;
         f->most = FIRST_COUNT;
         tell(f, MI_FETCH_SKIP, NULL, NULL);
     }
@@ -102,8 +97,10 @@ static void garbled(struct mi_fetch *f)
 
 static void failed(struct mi_fetch *f, const struct iggy_result *result)
 {
-    if (result->kind == IGGY_GARBLED)
-        garbled(f);
+    if (result->kind == IGGY_GARBLED && result->too_large)
+        too_large(f);
+    else if (result->kind == IGGY_GARBLED)
+        later(f, "Iggy's answers cannot be read");
     else if (result->kind == IGGY_HTTP && result->http_status == 404)
         tell(f, MI_FETCH_GONE, NULL, NULL);
     else if (result->kind == IGGY_HTTP && result->http_status == 403)
@@ -112,13 +109,14 @@ static void failed(struct mi_fetch *f, const struct iggy_result *result)
         later(f, "Iggy cannot be read now");
 }
 
-/* The next answer shall weigh about WANTED_BYTES; it grows by a factor of four at most. */
+/* The next answer shall weigh about WANTED_BYTES, well below the most that one may have (JSON and base64 make
+ * it larger); it grows by a factor of four at most. */
 static void adapt(struct mi_fetch *f, const struct iggy_polled *answer)
 {
-    size_t bytes = 0;
+    size_t bytes = 0, wanted = f->o.max_bytes / 4 < WANTED_BYTES ? f->o.max_bytes / 4 : WANTED_BYTES;
     for (size_t i = 0; i < answer->count; i++)
         bytes += mi_fetch_weight(&answer->messages[i]);
-    size_t fit = answer->count ? WANTED_BYTES / (bytes / answer->count + 1) : MAX_COUNT;
+    size_t fit = answer->count ? wanted / (bytes / answer->count + 1) : MAX_COUNT;
     size_t most = (size_t)f->most * 4;
     most = most < fit ? most : fit;
     f->most = (uint32_t)(most < 1 ? 1 : most > MAX_COUNT ? MAX_COUNT : most);
@@ -140,9 +138,11 @@ static void answered(void *arg, const struct iggy_result *result, const struct i
         later(f, "Iggy answers for another partition");
         return;
     }
+    if (f->exact && answer->count > 0 && answer->messages[answer->count - 1].offset < f->value) {
+        later(f, "Iggy answers with other messages than those asked for");
+        return;
+    }
     f->failures = 0;
-    if (answer->count > 0)
-        f->skips = 0;
     adapt(f, answer);
     tell(f, MI_FETCHED, answer, NULL);
 }

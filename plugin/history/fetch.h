@@ -11,7 +11,7 @@
 enum mi_fetched {
     MI_FETCHED,     /* an answer; ask for what follows it */
     MI_FETCH_AGAIN, /* ask the same again, not before due_ns; count may have become smaller */
-    MI_FETCH_SKIP,  /* the one message asked for is too large or unreadable: go on behind it */
+    MI_FETCH_SKIP,  /* the one message asked for is too large: go on behind it */
     MI_FETCH_GONE,  /* no such topic or partition */
     MI_FETCH_FAILED /* tried often enough; why says what (static text) */
 };
@@ -33,10 +33,10 @@ struct mi_fetch {
     struct mi_fetch_options o;
     iggy_request request; /* under way; 0: none */
     uint32_t partition, count;
-    bool exact;        /* one message by its offset, which may be skipped */
+    bool exact; /* from an offset on, and which: one that cannot be read may be skipped */
+    uint64_t value;
     uint32_t most;     /* messages to ask for, by what was seen */
     unsigned failures; /* in a row */
-    unsigned skips;    /* in a row */
     uint64_t due_ns;
 };
 

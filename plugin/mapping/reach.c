@@ -3,6 +3,7 @@
 
 #include "mapping/filter.h"
 
+static struct mi_span any(struct mi_span name);
 static bool overlaps(struct mi_span plain, const struct mi_filter *f);
 
 bool mi_map_reaches(const struct mi_map *map, size_t rule, struct mi_span stream, struct mi_span topic,
@@ -15,13 +16,24 @@ bool mi_map_reaches(const struct mi_map *map, size_t rule, struct mi_span stream
     bool reached = false;
     mi_buf_init(&own, MI_MAX_MQTT_STRING + 1);
     for (unsigned which = 0; which < 2 && !reached; which++) {
-        if (mi_map_target_filter(map, rule, stream, topic, which, &own))
+        if (mi_map_target_filter(map, rule, any(stream), any(topic), which, &own))
             reached = overlaps((struct mi_span){own.data, own.len - 1}, filter);
         else
             reached = own.failed; /* it cannot be said for certain */
     }
     mi_buf_fini(&own);
     return reached;
+}
+
+/* For a name that is not known: one of which no part can stand in a level, so that all that would come from
+ * it is a wildcard. */
+static struct mi_span any(struct mi_span name)
+{
+    static const char slashes[] = "////////////////////////////////////////////////////////////////"
+                                  "////////////////////////////////////////////////////////////////"
+                                  "////////////////////////////////////////////////////////////////"
+                                  "////////////////////////////////////////////////////////////////";
+    return name.len ? name : mi_span_of(slashes);
 }
 
 static bool is(struct mi_span level, char wildcard)

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { ROOMS = 7, PER_ROOM = 40, ALL = ROOMS * PER_ROOM, PAGE = 50 };
+enum { ROOMS = 7, PER_ROOM = 40, ALL = ROOMS * PER_ROOM, PAGE = 50, NEWEST = 20 };
 
 static const char config[] =
     RIG_CONFIG "'broker':{'acl':'none'},'history':{'page':50},'routes':["
@@ -38,6 +38,9 @@ static void start(void)
         snprintf(text, sizeof text, "%d", i);
         /* One QoS per topic, as devices do: MQTT keeps the order of a topic per QoS only. */
         CU_ASSERT_EQUAL(mi_mqtt_say(publisher, topic, text, i % ROOMS % 3) & 0x80, 0);
+        /* The last ones are appended after all others, in whichever partition. */
+        if (i == ALL - NEWEST - 1)
+            CU_ASSERT_TRUE_FATAL(mi_readback_wait(rig->readback, "rooms", "messages", ALL - NEWEST, 20000));
     }
     CU_ASSERT_TRUE_FATAL(mi_readback_wait(rig->readback, "rooms", "messages", ALL, 20000));
 }
@@ -128,8 +131,7 @@ static void count_each(void *context, const char *topic, const struct mi_mqtt_me
     seen[atoi((const char *)m->payload) % ALL]++;
 }
 
-/* More than a page: page after page goes back in time. The order of appends over partitions is not that of
- * the publications (on a real server by far), but within a room it is: the newest of each room are there. */
+/* More than a page: page after page goes back in time, by the time of the append. */
 static void the_newest_of_more_than_a_page(void)
 {
     struct mi_mqtt *c = client("reader", MQTT_PROTOCOL_V311);
@@ -139,6 +141,8 @@ static void the_newest_of_more_than_a_page(void)
         CU_ASSERT_TRUE(seen[i] <= 1);
     for (int i = 0; i < ALL - ROOMS; i++)
         CU_ASSERT_TRUE(seen[i] <= seen[i + ROOMS]);
+    for (int i = ALL - NEWEST; i < ALL; i++)
+        CU_ASSERT_EQUAL(seen[i], 1);
     memset(seen, 0, sizeof seen);
     CU_ASSERT_EQUAL(page_all(c, "last-9999", "rooms/#", 1, 10, count_each, seen), ALL);
     for (int i = 0; i < ALL; i++)
