@@ -10,7 +10,7 @@ static int on_acl_check(int event, void *data, void *userdata)
 
 static bool wanted(const struct mi_plugin *p)
 {
-    return !p->compat.v2_1 && mi_subscriptions_wanted(p);
+    return p->authorize || (!p->compat.v2_1 && mi_subscriptions_wanted(p));
 }
 
 int mi_acl_event_register(struct mi_plugin *p)
@@ -36,11 +36,30 @@ void mi_acl_event_unregister(struct mi_plugin *p)
     p->acl_registered = false;
 }
 
-/* The answers of "authorize" belong between the two: what it denies is denied, what it does not know goes on
- * to broker.acl. */
+static bool authorized(const struct mi_plugin *p, const struct mosquitto_evt_acl_check *e)
+{
+    const struct mi_authorize_client client = {mi_span_of(mosquitto_client_username(e->client)),
+                                               mi_span_of(mosquitto_client_id(e->client))};
+    struct mi_span topic = mi_span_of(e->topic);
+    switch (e->access) {
+    case MOSQ_ACL_WRITE:
+        return mi_authorize_publish(p->authorize, &client, topic);
+    case MOSQ_ACL_READ:
+        return mi_authorize_read(p->authorize, &client, topic);
+    case MOSQ_ACL_SUBSCRIBE:
+        return mi_authorize_subscribe(p->authorize, &client, topic);
+    default:
+        return true; /* an UNSUBSCRIBE takes nothing from anybody */
+    }
+}
+
 int mi_acl_event(struct mi_plugin *p, const struct mosquitto_evt_acl_check *e)
 {
-    mi_subscriptions_check(p, e);
-    return p->config->broker.acl == MI_ACL_NONE && !p->somebody_decides ? MOSQ_ERR_SUCCESS
-                                                                        : MOSQ_ERR_PLUGIN_DEFER;
+    if (p->authorize && !authorized(p, e))
+        return MOSQ_ERR_ACL_DENIED;
+    if (!p->compat.v2_1)
+        mi_subscriptions_check(p, e);
+    if (p->config->broker.acl != MI_ACL_NONE || p->somebody_decides)
+        return MOSQ_ERR_PLUGIN_DEFER;
+    return p->compat.v2_1 ? (int)MI_ERR_PLUGIN_IGNORE : (int)MOSQ_ERR_SUCCESS;
 }

@@ -32,6 +32,7 @@ enum {
     MI_EVT_CLIENT_OFFLINE = 28,
     MI_ERR_QUOTA_EXCEEDED = -6,
     MI_ERR_AUTH_DELAYED = -5,
+    MI_ERR_PLUGIN_IGNORE = 32,
     MI_REASON_TAKEN_OVER = 142 /* of DISCONNECT, on 2.1 */
 };
 struct mi_evt_connect {

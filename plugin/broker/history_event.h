@@ -14,8 +14,9 @@
  * rights it has there. A mount point that does not end with "/" is not seen.
  *
  * Rights: delivery to one client skips the broker's check, so each message's own topic is checked here, by
- * broker.acl: none: allowed; acl_file: as the broker would (auth/acl_file.h); plugin, or not stated: refused,
- * but on 2.1 history.rights subscribe makes the right to subscribe enough. Main thread only.
+ * auth.authorize where it is on, and by broker.acl: none: allowed; acl_file: as the broker would
+ * (auth/acl_file.h); plugin, or not stated: refused, but on 2.1 history.rights subscribe makes the right to
+ * subscribe enough. Main thread only.
  */
 #ifndef MI_HISTORY_EVENT_H
 #define MI_HISTORY_EVENT_H
@@ -31,6 +32,7 @@ struct mi_history_event_options {
     struct mi_metrics *metrics;
     const struct mi_clock *clock;
     const struct mi_log *log;
+    struct mi_authorize *authorize; /* NULL: Iggy's rights do not count */
 };
 
 struct mi_history_event *mi_history_event_new(const struct mi_history_event_options *options);

@@ -171,6 +171,23 @@ static bool make_retained(struct mi_plugin *p)
     return p->retained != NULL;
 }
 
+static void wake_bridge(void *context)
+{
+    mi_bridge_wake(context);
+}
+
+static bool make_authorize(struct mi_plugin *p, struct mi_error *err)
+{
+    struct mi_authorize_options o = {.config = p->config,
+                                     .news = mi_bridge_rights(p->bridge),
+                                     .metrics = p->metrics,
+                                     .wake_bridge = wake_bridge,
+                                     .context = p->bridge};
+    if (o.news)
+        p->authorize = mi_authorize_new(&o, err);
+    return p->authorize || !o.news;
+}
+
 static int make_parts(struct mi_plugin *p)
 {
     struct mi_error err = {"out of memory"};
@@ -183,6 +200,8 @@ static int make_parts(struct mi_plugin *p)
         return refused(p, &err);
     if (!make_retained(p))
         return no_memory(p);
+    if (!make_authorize(p, &err))
+        return refused(p, &err);
     struct mi_hook_options hook = {&p->compat,       p->config, p->metrics, p->bridge,
                                    &mi_clock_system, p->log,    p->retained};
     p->hook = mi_hook_new(&hook, &err);
@@ -192,8 +211,13 @@ static int make_parts(struct mi_plugin *p)
         mi_bridge_inbox(p->bridge), p->metrics, &mi_clock_system, p->log, p->retained, &p->compat};
     p->inject = mi_inject_new(&inject);
     p->events = mi_client_events_new();
-    struct mi_history_event_options history = {
-        mi_bridge_history(p->bridge), p->compat.v2_1, p->config, p->metrics, &mi_clock_system, p->log};
+    struct mi_history_event_options history = {mi_bridge_history(p->bridge),
+                                               p->compat.v2_1,
+                                               p->config,
+                                               p->metrics,
+                                               &mi_clock_system,
+                                               p->log,
+                                               p->authorize};
     p->history = mi_history_event_new(&history);
     mi_interest_events_start(p);
     if (!p->inject || !p->events || !p->history || !mi_interest_events_follow_config(p) ||
@@ -264,6 +288,7 @@ static void destroy(struct mi_plugin *p)
     mi_interest_free(p->interest);
     mi_client_events_free(p->events);
     mi_history_event_free(p->history);
+    mi_authorize_free(p->authorize);
     mi_bridge_free(p->bridge);
     mi_login_event_free(p);
     mi_via_free(p->via); /* the bridge thread watched its socket */

@@ -6,6 +6,7 @@
 #define MI_PLUGIN_H
 
 #include "base/log.h"
+#include "broker/authorize.h"
 #include "broker/compat.h"
 #include "broker/inject.h"
 #include "broker/log_queue.h"
@@ -44,6 +45,7 @@ struct mi_plugin {
     struct mi_via *via;
     bool via_more; /* it has more to do at once */
     struct mi_wakeup *wakeup;
+    struct mi_authorize *authorize; /* NULL: auth.authorize is off */
     struct mi_login_events *logins; /* NULL: the plugin has no part in logins */
     struct mi_watchdog *watchdog;   /* until the first TICK */
     bool acl_registered;            /* ACL_CHECK */

@@ -39,6 +39,12 @@ static void take_over(struct mi_plugin *p, struct mi_config *config)
         mi_config_release(config);
         return;
     }
+    if (p->authorize && mi_authorize_set_config(p->authorize, config, &err) != 0) {
+        keep_old(p, err.text);
+        mi_hook_set_config(p->hook, p->config, &err);
+        mi_config_release(config);
+        return;
+    }
     mi_bridge_set_config(p->bridge, config);
     mi_config_release(p->config);
     p->config = config;

@@ -9,6 +9,7 @@ enum { START_AGAIN_S = 5 };
 
 static void first(struct mi_plugin *p);
 static void start_bridge(struct mi_plugin *p);
+static void kick(void *context, const char *username);
 static void inject(struct mi_plugin *p);
 
 void mi_tick(struct mi_plugin *p)
@@ -21,9 +22,23 @@ void mi_tick(struct mi_plugin *p)
     mi_bridge_tick(p->bridge);
     mi_login_event_tick(p);
     p->via_more = mi_via_tick(p->via);
+    if (p->authorize)
+        mi_authorize_tick(p->authorize, kick, p);
     inject(p);
     if (!mi_log_queue_empty(p->log_queue))
         mi_log_queue_drain(p->log_queue);
+}
+
+/* With the will, as for anybody whose connection breaks; whether it may be published is asked again. What was
+ * remembered of logins is asked of Iggy again, too. */
+static void kick(void *context, const char *username)
+{
+    struct mi_plugin *p = context;
+    mi_login_event_follow_config(p);
+    mi_log_line(p->log, MI_LOG_NOTICE,
+                "Iggy's user \"%s\" was deleted, disabled or made again: its clients are disconnected",
+                username);
+    mosquitto_kick_client_by_username(username, true);
 }
 
 static void first(struct mi_plugin *p)

@@ -16,6 +16,7 @@
 static void complete(struct mi_build *b, const struct mi_broker_file *f);
 static void check_acl(struct mi_build *b, const struct mi_broker_file *f);
 static void check_acl_stated(struct mi_build *b);
+static void check_authorize(struct mi_build *b);
 static void check_history(struct mi_build *b);
 static void check_limits(struct mi_build *b);
 
@@ -28,6 +29,7 @@ void mi_check_broker(struct mi_build *b)
         check_acl(b, f);
     }
     check_acl_stated(b);
+    check_authorize(b);
     check_history(b);
     check_limits(b);
 }
@@ -176,6 +178,9 @@ static void check_acl_stated(struct mi_build *b)
     if (b->config->history)
         mi_refuse(b, "broker", "acl", "must be stated for history: say who decides topic rights, %s",
                   choices);
+    else if (b->config->auth.authorize == MI_AUTHORIZE_BY_IGGY)
+        mi_refuse(b, "broker", "acl",
+                  "must be stated for auth.authorize: say who decides topic rights beside Iggy, %s", choices);
     else if (route && series == MI_SERIES_2_0)
         mi_refuse(b, "broker", "acl",
                   "must be stated for \"feed\": \"on_subscribe\" (%s) on Mosquitto 2.0, which shows a "
@@ -185,6 +190,23 @@ static void check_acl_stated(struct mi_build *b)
         mi_warn(b, "broker", "acl",
                 "is not stated: on Mosquitto 2.0 \"feed\": \"on_subscribe\" (%s) needs it, one of %s",
                 route->where, choices);
+}
+
+static void check_authorize(struct mi_build *b)
+{
+    const struct mi_auth_config *a = &b->config->auth;
+    if (a->authorize != MI_AUTHORIZE_BY_IGGY) {
+        if (mi_is_given(b->given, MI_AT_AUTH, "unmapped") || mi_is_given(b->given, MI_AT_AUTH, "refresh"))
+            mi_warn(b, "auth", "authorize", "is none, so unmapped and refresh have no effect");
+        return;
+    }
+    if (a->unmapped == MI_UNMAPPED_NEXT && b->config->broker.acl == MI_ACL_NONE)
+        mi_refuse(b, "auth", "unmapped",
+                  "next leaves such topics to whoever broker.acl names, and it says none: say allow or deny");
+    if (a->login != MI_LOGIN_FROM_IGGY)
+        mi_warn(b, "auth", "authorize",
+                "takes an MQTT user name for the Iggy user of that name, and the plugin does not check "
+                "passwords (auth.login): a password_file or another plugin must, and for the same people");
 }
 
 static void check_history(struct mi_build *b)

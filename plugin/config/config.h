@@ -30,6 +30,9 @@ enum mi_history_rights { MI_HISTORY_BY_ACL, MI_HISTORY_BY_SUBSCRIBE };
 enum mi_login_from { MI_LOGIN_FROM_NOBODY, MI_LOGIN_FROM_IGGY };
 enum mi_on_unavailable { MI_AWAY_DENY, MI_AWAY_CACHED, MI_AWAY_NEXT };
 enum mi_otherwise { MI_OTHERWISE_DENY, MI_OTHERWISE_NEXT };
+/* Whose rights on topics count here, and on topics that no route has to do with. */
+enum mi_authorize_by { MI_AUTHORIZE_BY_NOBODY, MI_AUTHORIZE_BY_IGGY };
+enum mi_unmapped { MI_UNMAPPED_ALLOW, MI_UNMAPPED_DENY, MI_UNMAPPED_NEXT };
 
 struct mi_auth_config {
     enum mi_login_from login; /* a reload cannot change it */
@@ -40,6 +43,9 @@ struct mi_auth_config {
     uint64_t cache_age_ns, refused_age_ns, stale_age_ns;
     uint32_t rate_per_user, rate_per_address; /* wrong tries a minute; 0: no bound */
     uint32_t logins_per_second;               /* that Iggy is asked for */
+    enum mi_authorize_by authorize;           /* a reload cannot change it */
+    enum mi_unmapped unmapped;
+    uint64_t refresh_ns; /* how long rights may be behind what Iggy says */
 };
 
 /* Index i of routes is rule i of the map. "unmatched" is the last route, with filter "#". */

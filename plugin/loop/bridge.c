@@ -284,6 +284,37 @@ static bool make_logins(struct mi_bridge *b)
     return b->logins != NULL;
 }
 
+/* A good login is answered when the user's rights are with the main thread. */
+static void admit(void *context, const struct iggy_user *record, void (*done)(void *arg), void *arg)
+{
+    struct mi_bridge *b = context;
+    mi_rights_keeper_admit(b->rights, record, done, arg);
+}
+
+static bool make_rights(struct mi_bridge *b, struct mi_error *err)
+{
+    const struct mi_auth_config *auth = &b->config->auth;
+    if (auth->authorize != MI_AUTHORIZE_BY_IGGY)
+        return true;
+    b->rights_news = mi_rights_news_new();
+    if (!b->rights_news)
+        return false;
+    struct mi_rights_keeper_options options = {
+        .client = b->client,
+        .news = b->rights_news,
+        .clock = b->options.clock,
+        .log = b->options.log,
+        .refresh_ns = auth->refresh_ns,
+        .max_users = auth->cache_size, /* who is remembered as logged in is known here, too */
+        .wake_main = wake_main,
+        .context = b,
+    };
+    b->rights = mi_rights_keeper_new(&options, err);
+    if (b->rights && b->logins)
+        mi_iggy_backend_set_admit(b->logins, admit, b);
+    return b->rights != NULL;
+}
+
 static void make_control(struct mi_bridge *b)
 {
     struct mi_control_options options = {
@@ -309,7 +340,7 @@ static bool build(struct mi_bridge *b, struct mi_error *err)
     b->inbox = mi_inbox_new(b->config->inbox_messages, b->config->max_poll_bytes * 2);
     b->disk = mi_disk_thread_new(b->journal, b->slots, b->options.clock, b->options.log);
     b->commit_wait = mi_commit_wait_new();
-    if (!b->inbox || !b->disk || !b->commit_wait || !make_logins(b)) {
+    if (!b->inbox || !b->disk || !b->commit_wait || !make_logins(b) || !make_rights(b, err)) {
         mi_error_set(err, "out of memory or descriptors");
         return false;
     }
@@ -353,6 +384,8 @@ void mi_bridge_free(struct mi_bridge *b)
     mi_history_free(b->history);
     mi_out_free(b->out);
     iggy_client_free(b->client);
+    mi_rights_keeper_free(b->rights);
+    mi_rights_news_free(b->rights_news);
     mi_iggy_backend_free(b->logins);
     mi_journal_close(b->journal);
     mi_disk_thread_free(b->disk);
@@ -397,6 +430,16 @@ struct mi_journal *mi_bridge_journal(struct mi_bridge *b)
 struct mi_iggy_backend *mi_bridge_logins(struct mi_bridge *b)
 {
     return b->logins;
+}
+
+struct mi_rights_news *mi_bridge_rights(struct mi_bridge *b)
+{
+    return b->rights_news;
+}
+
+void mi_bridge_wake(struct mi_bridge *b)
+{
+    wake_bridge(b);
 }
 
 struct mi_inbox *mi_bridge_inbox(struct mi_bridge *b)
@@ -493,6 +536,8 @@ static void take_config(struct mi_bridge *b)
     mi_history_set_config(b->history, config);
     if (b->logins)
         mi_iggy_backend_set_rate(b->logins, config->auth.logins_per_second);
+    if (b->rights)
+        mi_rights_keeper_set_refresh(b->rights, config->auth.refresh_ns);
     renew_listener(b, config);
     mi_config_release(b->config);
     b->config = config;
@@ -621,6 +666,14 @@ static bool in_burst(struct mi_bridge *b, uint64_t now)
     return b->burst;
 }
 
+/* Is there anything that waits for TICK? */
+static bool main_is_wanted(const struct mi_bridge *b)
+{
+    return !mi_inbox_empty(b->inbox) || !mi_history_idle(b->history) ||
+           (b->control && mi_control_waits_for_main(b->control)) ||
+           (b->rights_news && !mi_rights_news_empty(b->rights_news));
+}
+
 static void turn(struct mi_bridge *b)
 {
     uint64_t now = mi_now_ns(b->options.clock);
@@ -635,10 +688,11 @@ static void turn(struct mi_bridge *b)
     mi_commit_wait_look(b->commit_wait, mi_out_away(b->out), is_settled, b);
     if (b->logins)
         due = earlier(due, mi_iggy_backend_step(b->logins, b->client, now));
+    if (b->rights)
+        due = earlier(due, mi_rights_keeper_step(b->rights, now));
     if (b->control)
         due = earlier(due, mi_control_step(b->control, now));
-    if (!mi_inbox_empty(b->inbox) || !mi_history_idle(b->history) ||
-        (b->control && mi_control_waits_for_main(b->control))) {
+    if (main_is_wanted(b)) {
         wake_main(b);
         due = earlier(due, now + WAKE_REPEAT_MS * MI_NS_PER_MS);
     }

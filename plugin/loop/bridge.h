@@ -59,6 +59,11 @@ struct mi_history *mi_bridge_history(struct mi_bridge *b);
 
 /* Who asks Iggy for the logins of MQTT clients; NULL: not configured. */
 struct mi_iggy_backend *mi_bridge_logins(struct mi_bridge *b);
+/* What becomes known of users' rights on topics; NULL: not configured. */
+struct mi_rights_news *mi_bridge_rights(struct mi_bridge *b);
+
+/* The bridge thread is to look at what it was given. Any thread. */
+void mi_bridge_wake(struct mi_bridge *b);
 
 /* A reload: the bridge thread takes the new configuration over at its next turn. */
 void mi_bridge_set_config(struct mi_bridge *b, struct mi_config *config);

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "auth/rights_keeper.h"
 #include "iggy_client.h"
 #include "in/in.h"
 #include "in/save_gate.h"
@@ -28,10 +29,12 @@ struct mi_bridge {
     struct mi_out *out;
     struct mi_in *in;
     struct mi_history *history;
-    struct mi_iggy_backend *logins; /* NULL: not configured */
-    struct mi_listener *listener;   /* NULL: off */
-    struct mi_control *control;     /* NULL: it could not be made */
-    int watch;                      /* epoll descriptor of the main thread's, -1: none */
+    struct mi_iggy_backend *logins;     /* NULL: not configured */
+    struct mi_rights_news *rights_news; /* NULL: not configured */
+    struct mi_rights_keeper *rights;    /* the same; the bridge thread's */
+    struct mi_listener *listener;       /* NULL: off */
+    struct mi_control *control;         /* NULL: it could not be made */
+    int watch;                          /* epoll descriptor of the main thread's, -1: none */
     struct mi_disk_thread *disk;
     struct mi_commit_wait *commit_wait;
     struct mi_save_gate gate; /* the bridge thread's while it runs */

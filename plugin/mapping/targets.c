@@ -13,7 +13,7 @@
 enum { MAX_PATTERN = 1 << 20 };
 #define NOWHERE "unknown"
 
-struct mi_targets {
+struct mi_topic_targets {
     struct mi_map *map;
     bool *unknown; /* of each rule of the map: its names are made up */
 };
@@ -43,10 +43,10 @@ static void report(void *context, enum mi_severity severity, size_t rule, const 
         mi_error_set(err, "%s: %s", key, sentence);
 }
 
-struct mi_targets *mi_targets_new(const struct mi_rule_spec *rules, size_t count, size_t cache_topics,
-                                  struct mi_error *err)
+struct mi_topic_targets *mi_topic_targets_new(const struct mi_rule_spec *rules, size_t count,
+                                              size_t cache_topics, struct mi_error *err)
 {
-    struct mi_targets *t = calloc(1, sizeof *t);
+    struct mi_topic_targets *t = calloc(1, sizeof *t);
     struct maker m = {.specs = calloc(count * 3 + 1, sizeof *m.specs),
                       .unknown = calloc(count * 3 + 1, sizeof *m.unknown),
                       .texts = calloc(count * 5 + 1, sizeof *m.texts)};
@@ -73,11 +73,11 @@ struct mi_targets *mi_targets_new(const struct mi_rule_spec *rules, size_t count
     free(m.unknown);
     if (t && t->map)
         return t;
-    mi_targets_free(t);
+    mi_topic_targets_free(t);
     return NULL;
 }
 
-void mi_targets_free(struct mi_targets *t)
+void mi_topic_targets_free(struct mi_topic_targets *t)
 {
     if (!t)
         return;
@@ -223,8 +223,8 @@ static bool no_property(void *context, struct mi_span name, struct mi_span *valu
     return false;
 }
 
-size_t mi_targets_of(struct mi_targets *t, const struct mi_map_input *input, enum mi_targets_for what,
-                     struct mi_hit hits[MI_MAX_HITS], bool *complete)
+size_t mi_topic_targets_of(struct mi_topic_targets *t, const struct mi_map_input *input,
+                           enum mi_topic_targets_for what, struct mi_hit hits[MI_MAX_HITS], bool *complete)
 {
     struct mi_map_input asked = *input;
     struct mi_map_counts before, after;

@@ -14,15 +14,15 @@
 
 #include "mapping/topic_map.h"
 
-struct mi_targets;
+struct mi_topic_targets;
 
 /* rules: such that mi_map_new takes them. cache_topics as there. NULL with err: too many routes of direction
  * in for the same topics, or memory is out. */
-struct mi_targets *mi_targets_new(const struct mi_rule_spec *rules, size_t count, size_t cache_topics,
-                                  struct mi_error *err);
-void mi_targets_free(struct mi_targets *t);
+struct mi_topic_targets *mi_topic_targets_new(const struct mi_rule_spec *rules, size_t count,
+                                              size_t cache_topics, struct mi_error *err);
+void mi_topic_targets_free(struct mi_topic_targets *t);
 
-enum mi_targets_for {
+enum mi_topic_targets_for {
     MI_TARGETS_PUBLISH, /* client id and user name are those of who publishes */
     MI_TARGETS_READ     /* who published is not known */
 };
@@ -30,7 +30,7 @@ enum mi_targets_for {
 /* The targets, in no order, some perhaps twice; 0: no route has to do with that topic. Spans live until the
  * next call. *complete: false when there are or may be others, which nobody can name: more than MI_MAX_HITS,
  * or their names hang on a property, a header, or on a publisher who is not known. */
-size_t mi_targets_of(struct mi_targets *t, const struct mi_map_input *input, enum mi_targets_for what,
-                     struct mi_hit hits[MI_MAX_HITS], bool *complete);
+size_t mi_topic_targets_of(struct mi_topic_targets *t, const struct mi_map_input *input,
+                           enum mi_topic_targets_for what, struct mi_hit hits[MI_MAX_HITS], bool *complete);
 
 #endif

@@ -81,9 +81,12 @@ enum mi_global_counter {
     MI_G_LOGINS_UNAVAILABLE,
     MI_G_LOGINS_LIMITED,
     MI_G_LOGINS_NEXT,
-    MI_G_LOGINS_CACHED, /* those of them that were answered from memory */
-    MI_G_LOGINS_ASKED,  /* checks that the back end was asked for */
-    MI_G_SUBSCRIBED,    /* gauge: 1 while the plugin's own subscription to its broker stands */
+    MI_G_LOGINS_CACHED,           /* those of them that were answered from memory */
+    MI_G_LOGINS_ASKED,            /* checks that the back end was asked for */
+    MI_G_SUBSCRIBED,              /* gauge: 1 while the plugin's own subscription to its broker stands */
+    MI_G_RIGHTS_PUBLISH_DENIED,   /* by Iggy's rights: PUBLISHes, */
+    MI_G_RIGHTS_READ_DENIED,      /* messages to a subscriber, */
+    MI_G_RIGHTS_SUBSCRIBE_DENIED, /* SUBSCRIBEs */
     MI_G_COUNTERS
 };
 

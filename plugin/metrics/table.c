@@ -107,6 +107,10 @@ const struct mi_metric_row mi_global_rows[] = {
     {MI_G_SUBSCRIBED, "subscribed", NULL, MI_GAUGE,
      "1 while the subscription stands that feeds routes with \"via\": \"subscription\"; 0 also without such "
      "routes."},
+    {MI_G_RIGHTS_PUBLISH_DENIED, "rights_denied", "publish", MI_COUNTER,
+     "What Iggy's rights on topics refused (`auth.authorize`), by what was to be done."},
+    {MI_G_RIGHTS_READ_DENIED, "rights_denied", "read", MI_COUNTER, NULL},
+    {MI_G_RIGHTS_SUBSCRIBE_DENIED, "rights_denied", "subscribe", MI_COUNTER, NULL},
 };
 const size_t mi_global_row_count = sizeof mi_global_rows / sizeof *mi_global_rows;
 

@@ -2,6 +2,7 @@
 #include "acl_clients.h"
 
 #include "support/mqtt.h"
+#include "support/process.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -86,7 +87,27 @@ static bool next_packet(struct acl_client *c, struct packet *p)
     }
 }
 
+static bool log_in(struct acl_client *c, uint16_t port, const char *username, const char *password,
+                   const char *client_id, const char *will);
+
 bool acl_client_connect(struct acl_client *c, uint16_t port, const char *username, const char *client_id)
+{
+    return log_in(c, port, username, NULL, client_id, NULL);
+}
+
+bool acl_client_log_in(struct acl_client *c, uint16_t port, const char *username, const char *password,
+                       const char *client_id, const char *will)
+{
+    for (uint64_t end = mi_monotonic_ms() + ANSWER_MS;; mi_sleep_ms(50)) {
+        if (log_in(c, port, username, password, client_id, will))
+            return true;
+        if (c->refused || mi_monotonic_ms() >= end)
+            return false;
+    }
+}
+
+static bool log_in(struct acl_client *c, uint16_t port, const char *username, const char *password,
+                   const char *client_id, const char *will)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port)};
     a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -94,22 +115,33 @@ bool acl_client_connect(struct acl_client *c, uint16_t port, const char *usernam
     c->username = username;
     c->client_id = client_id;
     c->len = c->at = 0;
+    c->refused = false;
     c->fd = socket(AF_INET, SOCK_STREAM, 0);
     bool ok = o && connect(c->fd, (struct sockaddr *)&a, sizeof a) == 0;
     if (ok) {
         put_string(o, "MQTT");
         put_byte(o, 5);
-        put_byte(o, username ? 0x82 : 0x02);
+        put_byte(o, 0x02u | (username ? 0x80u : 0) | (password ? 0x40u : 0) | (will ? 0x04u : 0));
         put(o, "\0\0\0", 3); /* no keepalive, no properties */
         put_string(o, client_id);
+        if (will) {
+            put_byte(o, 0);
+            put_string(o, will);
+            put(o, "\0\1\xfa", 3);
+        }
         if (username)
             put_string(o, username);
+        if (password)
+            put_string(o, password);
         put_packet(&o[1], 0x10, o);
         struct packet p;
-        ok = mi_raw_send(c->fd, o[1].bytes, o[1].len) && next_packet(c, &p) && p.first == 0x20 && p.len > 1 &&
-             p.body[1] == 0;
+        ok = mi_raw_send(c->fd, o[1].bytes, o[1].len) && next_packet(c, &p) && p.first == 0x20 && p.len > 1;
+        c->refused = ok && p.body[1] >= 0x80 && p.body[1] != 0x88; /* "unavailable" is worth another try */
+        ok = ok && p.body[1] == 0;
     }
     free(o);
+    if (!ok)
+        close(c->fd);
     return ok;
 }
 
@@ -173,6 +205,17 @@ bool acl_client_subscribe_codes(struct acl_client *c, const char *const *filters
         memcpy(codes, p.body + 3, count);
     free(o);
     return ok;
+}
+
+bool acl_client_is_cut(struct acl_client *c, unsigned timeout_ms)
+{
+    struct pollfd fd = {c->fd, POLLIN, 0};
+    for (uint64_t end = mi_monotonic_ms() + timeout_ms; mi_monotonic_ms() < end;) {
+        uint8_t bytes[256];
+        if (poll(&fd, 1, 50) > 0 && recv(c->fd, bytes, sizeof bytes, 0) <= 0)
+            return true;
+    }
+    return false;
 }
 
 bool acl_client_read(struct acl_client *c, bool *seen, size_t count)

@@ -16,11 +16,19 @@ struct acl_client {
     int fd;
     const char *username; /* NULL: none */
     const char *client_id;
+    bool refused;   /* the last CONNECT was, for good */
     size_t len, at; /* what of in is there, what of it is read */
     uint8_t in[65536];
 };
 
 bool acl_client_connect(struct acl_client *c, uint16_t port, const char *username, const char *client_id);
+/* The same with a password, and with a will (topic; its payload is one byte 250) where will is not NULL. On
+ * Mosquitto 2.0, where a login that takes too long is answered at the next try, it tries again for some
+ * seconds. */
+bool acl_client_log_in(struct acl_client *c, uint16_t port, const char *username, const char *password,
+                       const char *client_id, const char *will);
+/* Waits for the end of the connection. */
+bool acl_client_is_cut(struct acl_client *c, unsigned timeout_ms);
 void acl_client_close(struct acl_client *c);
 
 /* Publishes to each topic, the topic's number as payload; allowed[i]: the broker took it. */

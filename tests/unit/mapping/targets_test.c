@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct mi_targets *targets;
+static struct mi_topic_targets *targets;
 
 static void use(const struct mi_rule_spec *rules, size_t count)
 {
@@ -18,8 +18,8 @@ static void use(const struct mi_rule_spec *rules, size_t count)
     struct mi_map *map = map_of(rules, count, 0, &complaints); /* the configuration takes these rules */
     CU_ASSERT_PTR_NOT_NULL(map);
     mi_map_free(map);
-    mi_targets_free(targets);
-    targets = mi_targets_new(rules, count, 64, &err);
+    mi_topic_targets_free(targets);
+    targets = mi_topic_targets_new(rules, count, 64, &err);
     if (!targets)
         printf("%s\n", err.text);
     CU_ASSERT_PTR_NOT_NULL_FATAL(targets);
@@ -31,7 +31,7 @@ static int by_text(const void *a, const void *b)
 }
 
 /* "s/t s2/t2", each once, in order; with "?" at the end when there may be others. */
-static const char *of(const char *topic, enum mi_targets_for what)
+static const char *of(const char *topic, enum mi_topic_targets_for what)
 {
     static char text[4000];
     char names[MI_MAX_HITS][200];
@@ -39,8 +39,8 @@ static const char *of(const char *topic, enum mi_targets_for what)
     bool complete[2];
     const struct mi_map_input input = {
         .topic = mi_span_of(topic), .client_id = mi_span_of("me"), .username = mi_span_of("ann")};
-    size_t n = mi_targets_of(targets, &input, what, hits, &complete[0]);
-    n = mi_targets_of(targets, &input, what, hits, &complete[1]); /* from its memory now */
+    size_t n = mi_topic_targets_of(targets, &input, what, hits, &complete[0]);
+    n = mi_topic_targets_of(targets, &input, what, hits, &complete[1]); /* from its memory now */
     CU_ASSERT_EQUAL(complete[0], complete[1]);
     for (size_t i = 0; i < n; i++)
         snprintf(names[i], sizeof names[i], "%.*s/%.*s", (int)hits[i].stream.len, hits[i].stream.data,
@@ -170,7 +170,7 @@ static void more_than_can_be_shown(void)
 
 static void it_ends(void)
 {
-    mi_targets_free(targets);
+    mi_topic_targets_free(targets);
 }
 
 static CU_TestInfo tests[] = {
