@@ -195,11 +195,8 @@ static void check_acl_stated(struct mi_build *b)
 static void check_authorize(struct mi_build *b)
 {
     const struct mi_auth_config *a = &b->config->auth;
-    if (a->authorize != MI_AUTHORIZE_BY_IGGY) {
-        if (mi_is_given(b->given, MI_AT_AUTH, "unmapped") || mi_is_given(b->given, MI_AT_AUTH, "refresh"))
-            mi_warn(b, "auth", "authorize", "is none, so unmapped and refresh have no effect");
+    if (a->authorize != MI_AUTHORIZE_BY_IGGY)
         return;
-    }
     if (a->unmapped == MI_UNMAPPED_NEXT && b->config->broker.acl == MI_ACL_NONE)
         mi_refuse(b, "auth", "unmapped",
                   "next leaves such topics to whoever broker.acl names, and it says none: say allow or deny");

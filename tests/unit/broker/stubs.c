@@ -101,6 +101,12 @@ void mosquitto_free(void *mem)
     free(mem);
 }
 
+int mosquitto_kick_client_by_username(const char *username, bool with_will)
+{
+    (void)username, (void)with_will;
+    return MOSQ_ERR_SUCCESS;
+}
+
 int mosquitto_broker_publish_copy(const char *clientid, const char *topic, int payloadlen,
                                   const void *payload, int qos, bool retain, mosquitto_property *properties)
 {

@@ -295,6 +295,41 @@ static void on_2_1_the_sessions_themselves_are_asked(void)
     end();
 }
 
+/* What Iggy's rights deny is denied in any company; what they do not is left to the others, by the word that
+ * the version and the company need. */
+static void what_the_broker_is_told_of_rights(void)
+{
+    static const struct {
+        bool v2_1;
+        enum mi_broker_acl acl;
+        bool somebody; /* the broker's own file shows that somebody decides */
+        int allowed;
+    } rows[] = {
+        {false, MI_ACL_NONE, false, MOSQ_ERR_SUCCESS},
+        {false, MI_ACL_NONE, true, MOSQ_ERR_PLUGIN_DEFER},
+        {false, MI_ACL_FILE, false, MOSQ_ERR_PLUGIN_DEFER},
+        {false, MI_ACL_PLUGIN, false, MOSQ_ERR_PLUGIN_DEFER},
+        {true, MI_ACL_NONE, false, MI_ERR_PLUGIN_IGNORE},
+        {true, MI_ACL_NONE, true, MOSQ_ERR_PLUGIN_DEFER},
+        {true, MI_ACL_FILE, false, MOSQ_ERR_PLUGIN_DEFER},
+        {true, MI_ACL_PLUGIN, false, MOSQ_ERR_PLUGIN_DEFER},
+    };
+    static const int accesses[] = {MOSQ_ACL_READ, MOSQ_ACL_WRITE, MOSQ_ACL_SUBSCRIBE};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        begin(rows[i].v2_1, rows[i].acl);
+        plugin.authorize = (struct mi_authorize *)&plugin; /* fake_authorize.c does not look */
+        plugin.somebody_decides = rows[i].somebody;
+        CU_ASSERT_EQUAL(mi_acl_event_register(&plugin), MOSQ_ERR_SUCCESS);
+        for (int k = 0; k < 3; k++) {
+            CU_ASSERT_EQUAL(check(accesses[k], "allowed/x"), rows[i].allowed);
+            CU_ASSERT_EQUAL(check(accesses[k], "other/x"), MOSQ_ERR_ACL_DENIED);
+        }
+        CU_ASSERT_EQUAL(check(MOSQ_ACL_UNSUBSCRIBE, "other/x"), rows[i].allowed);
+        plugin.authorize = NULL;
+        end();
+    }
+}
+
 static CU_TestInfo tests[] = {
     {"the answer is what the broker would have found", the_answer_is_what_the_broker_would_have_found},
     {"ACL_CHECK is registered only where it is needed", acl_check_is_registered_only_where_it_is_needed},
@@ -309,6 +344,7 @@ static CU_TestInfo tests[] = {
     {"the bridge gets a picture when something changed", the_bridge_gets_a_picture_when_something_changed},
     {"restored sessions want everything", restored_sessions_want_everything},
     {"on 2.1 the sessions themselves are asked", on_2_1_the_sessions_themselves_are_asked},
+    {"what_the_broker_is_told_of_rights", what_the_broker_is_told_of_rights},
     CU_TEST_INFO_NULL,
 };
 MI_SUITE_MAIN("subscriptions", tests)
