@@ -260,7 +260,15 @@ static void an_answer_that_is_too_large(void)
     iggy_poll(client, &poll, on_polled, &call);
     call_wait(client, &call);
     CU_ASSERT_EQUAL(call.result.kind, IGGY_GARBLED);
+    CU_ASSERT_TRUE(call.result.too_large); /* told apart from one that cannot be read */
     CU_ASSERT_EQUAL(call.polled.count, 0);
+    call_clear(&call);
+    poll.max_bytes = 50000;
+    iggy_poll(client, &poll, on_polled, &call);
+    call_wait(client, &call);
+    CU_ASSERT_EQUAL(call.result.kind, IGGY_GARBLED);
+    CU_ASSERT_FALSE(call.result.too_large);
+    CU_ASSERT_EQUAL(call.result.answer_bytes, 20000);
     call_clear(&call);
     iggy_client_free(client);
     stub_stop(stub);
