@@ -193,6 +193,11 @@ bool mi_readback_create(struct mi_readback *r, const char *stream, const char *t
            wait_for(r, iggy_create_topic(r->client, span(stream), span(topic), &o, on_done, r));
 }
 
+bool mi_readback_delete(struct mi_readback *r, const char *stream, const char *topic)
+{
+    return wait_for(r, iggy_delete_topic(r->client, span(stream), span(topic), on_done, r));
+}
+
 static void on_produced(void *arg, const struct iggy_result *result, const struct iggy_produced *produced)
 {
     (void)produced;

@@ -43,6 +43,7 @@ bool mi_readback_produce(struct mi_readback *r, const char *stream, const char *
 /* The offset that a consumer stored for a partition; false when it stored none. */
 bool mi_readback_consumer(struct mi_readback *r, const char *stream, const char *topic, uint32_t partition,
                           const char *consumer, uint64_t *offset);
+bool mi_readback_delete(struct mi_readback *r, const char *stream, const char *topic);
 /* How many partitions the topic has; 0 when it does not exist. */
 uint32_t mi_readback_partitions(struct mi_readback *r, const char *stream, const char *topic);
 
