@@ -4,7 +4,8 @@ set -euo pipefail
 
 packages=(gcc clang clang-format libclang-rt-14-dev cmake ninja-build pkg-config git ca-certificates python3-minimal binutils
   mosquitto mosquitto-dev libmosquitto-dev mosquitto-clients libcurl4-openssl-dev libcjson-dev libssl-dev libcunit1-dev
-  libxxhash-dev libpcre2-dev libmicrohttpd-dev libgnutls28-dev debootstrap)
+  libxxhash-dev libpcre2-dev libmicrohttpd-dev libgnutls28-dev libpq-dev libcrypt-dev
+  postgresql debootstrap)
 
 missing=()
 for p in "${packages[@]}"; do

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "auth/backend_module.h"
 #include "auth/iggy_backend.h"
 #include "auth/wait_budget.h"
 #include "broker/client_events.h"
@@ -18,6 +19,8 @@ struct pending {
 
 struct mi_login_events {
     struct mi_login *login;
+    struct mi_loaded_module *module; /* of the database; NULL: Iggy knows the users */
+    void *database;
     struct mi_wait_budget budget;
     struct pending pending[MAX_PENDING];
     size_t used; /* places from there on were never used */
@@ -64,14 +67,41 @@ static void wake_main(void *context)
     mi_wakeup_call(context);
 }
 
-bool mi_login_event_make(struct mi_plugin *p)
+static int use_iggy(struct mi_plugin *p)
 {
     struct mi_iggy_backend *iggy = mi_bridge_logins(p->bridge);
-    if (!iggy)
-        return true;
+    mi_login_set_backend(p->logins->login, mi_iggy_backend_interface(iggy));
+    mi_iggy_backend_set_sink(iggy, mi_login_sink(p->logins->login));
+    return 0;
+}
+
+static int use_database(struct mi_plugin *p, struct mi_error *err)
+{
+    struct mi_login_events *l = p->logins;
+    struct mi_backend_module_options options = {
+        .connection = p->config->auth.connection,
+        .timeout_ns = p->config->auth.database_timeout_ns,
+        .log = p->log,
+        .sink = mi_login_sink(l->login),
+    };
+    l->module = mi_loaded_module_open("mosquitto_iggy_postgresql.so", err);
+    if (!l->module)
+        return -1;
+    const struct mi_backend_module *module = mi_loaded_module_of(l->module);
+    l->database = module->open(&options, err);
+    if (!l->database)
+        return -1;
+    mi_login_set_backend(l->login, (struct mi_backend){module->functions, l->database});
+    return 0;
+}
+
+int mi_login_event_make(struct mi_plugin *p, struct mi_error *err)
+{
+    if (p->config->auth.login == MI_LOGIN_FROM_NOBODY)
+        return 0;
     p->logins = calloc(1, sizeof *p->logins);
     if (!p->logins)
-        return false;
+        return mi_error_set(err, "out of memory");
     struct mi_login_options options = {
         .rules = rules_of(&p->config->auth),
         .cache_entries = p->config->auth.cache_size,
@@ -83,10 +113,8 @@ bool mi_login_event_make(struct mi_plugin *p)
     };
     p->logins->login = mi_login_new(&options);
     if (!p->logins->login)
-        return false;
-    mi_login_set_backend(p->logins->login, mi_iggy_backend_interface(iggy));
-    mi_iggy_backend_set_sink(iggy, mi_login_sink(p->logins->login));
-    return true;
+        return mi_error_set(err, "out of memory");
+    return p->config->auth.login == MI_LOGIN_FROM_IGGY ? use_iggy(p) : use_database(p, err);
 }
 
 void mi_login_event_free(struct mi_plugin *p)
@@ -95,6 +123,9 @@ void mi_login_event_free(struct mi_plugin *p)
         return;
     for (size_t i = 0; i < p->logins->used; i++)
         forget(&p->logins->pending[i]);
+    if (p->logins->database)
+        mi_loaded_module_of(p->logins->module)->close(p->logins->database);
+    mi_loaded_module_close(p->logins->module);
     mi_login_free(p->logins->login);
     free(p->logins);
     p->logins = NULL;
@@ -127,8 +158,12 @@ void mi_login_event_reloading(struct mi_plugin *p)
 void mi_login_event_follow_config(struct mi_plugin *p)
 {
     struct mi_login_rules rules = rules_of(&p->config->auth);
-    if (p->logins)
-        mi_login_set_rules(p->logins->login, &rules);
+    if (!p->logins)
+        return;
+    mi_login_set_rules(p->logins->login, &rules);
+    if (p->logins->database && p->config->auth.connection)
+        mi_loaded_module_of(p->logins->module)
+            ->set_connection(p->logins->database, p->config->auth.connection);
 }
 
 /* ---- a CONNECT ---- */

@@ -31,9 +31,8 @@
 #include "auth/login.h"
 #include "broker/plugin.h"
 
-/* Makes what the configuration asks for: nothing without auth.login. After the bridge. False: out of memory.
- */
-bool mi_login_event_make(struct mi_plugin *p);
+/* Makes what the configuration asks for: nothing without auth.login. After the bridge. -1 with err. */
+int mi_login_event_make(struct mi_plugin *p, struct mi_error *err);
 /* After the bridge was freed. */
 void mi_login_event_free(struct mi_plugin *p);
 

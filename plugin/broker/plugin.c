@@ -220,9 +220,10 @@ static int make_parts(struct mi_plugin *p)
                                                p->authorize};
     p->history = mi_history_event_new(&history);
     mi_interest_events_start(p);
-    if (!p->inject || !p->events || !p->history || !mi_interest_events_follow_config(p) ||
-        !mi_login_event_make(p))
+    if (!p->inject || !p->events || !p->history || !mi_interest_events_follow_config(p))
         return no_memory(p);
+    if (mi_login_event_make(p, &err) != 0)
+        return refused(p, &err);
     p->via = mi_via_new(p, &err);
     if (!p->via)
         return refused(p, &err);

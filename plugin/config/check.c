@@ -16,6 +16,7 @@ enum { MAX_PEM_BYTES = 1 << 20, MIN_STATUS_TOKEN = 16 };
 static void check_name(struct mi_build *b);
 static void check_urls(struct mi_build *b);
 static void check_login(struct mi_build *b);
+static void check_auth(struct mi_build *b);
 static void check_tls(struct mi_build *b);
 static void check_times(struct mi_build *b);
 static void check_journal(struct mi_build *b);
@@ -31,6 +32,7 @@ void mi_check(struct mi_build *b)
     check_name(b);
     check_urls(b);
     check_login(b);
+    check_auth(b);
     check_tls(b);
     check_times(b);
     check_journal(b);
@@ -126,6 +128,15 @@ static void check_login(struct mi_build *b)
         c->self_password = read_secret(b, "broker", "password_file", c->self_password_file);
     if (c->token_file)
         c->token = read_secret(b, "iggy", "token_file", c->token_file);
+}
+
+static void check_auth(struct mi_build *b)
+{
+    struct mi_auth_config *a = &b->config->auth;
+    if (a->login == MI_LOGIN_FROM_POSTGRESQL && !a->connection_file)
+        mi_refuse(b, "auth", "login", "\"postgresql\" needs connection_file: how to reach the database");
+    if (a->connection_file)
+        a->connection = read_secret(b, "auth", "connection_file", a->connection_file);
 }
 
 static void check_pem(struct mi_build *b, const char *key, const char *path, bool private_key)

@@ -74,6 +74,7 @@ void mi_config_release(struct mi_config *c)
     wipe(c->status_token);
     wipe(c->status_key);
     wipe(c->self_password);
+    wipe(c->auth.connection);
     for (struct chunk *chunk = box->chunks, *next; chunk; chunk = next) {
         next = chunk->next;
         free(chunk);

@@ -27,7 +27,7 @@ enum mi_yes_no { MI_NOT_STATED, MI_NO, MI_YES };
 enum mi_history_rights { MI_HISTORY_BY_ACL, MI_HISTORY_BY_SUBSCRIBE };
 
 /* Who knows the MQTT clients' users; what happens when nobody there can be asked, and to whom they refuse. */
-enum mi_login_from { MI_LOGIN_FROM_NOBODY, MI_LOGIN_FROM_IGGY };
+enum mi_login_from { MI_LOGIN_FROM_NOBODY, MI_LOGIN_FROM_IGGY, MI_LOGIN_FROM_POSTGRESQL };
 enum mi_on_unavailable { MI_AWAY_DENY, MI_AWAY_CACHED, MI_AWAY_NEXT };
 enum mi_otherwise { MI_OTHERWISE_DENY, MI_OTHERWISE_NEXT };
 /* Whose rights on topics count here, and on topics that no route has to do with. */
@@ -45,7 +45,9 @@ struct mi_auth_config {
     uint32_t logins_per_second;               /* that Iggy is asked for */
     enum mi_authorize_by authorize;           /* a reload cannot change it */
     enum mi_unmapped unmapped;
-    uint64_t refresh_ns; /* how long rights may be behind what Iggy says */
+    uint64_t refresh_ns;                      /* how long rights may be behind what Iggy says */
+    const char *connection_file, *connection; /* of PostgreSQL; as read from the file, never logged */
+    uint64_t database_timeout_ns;
 };
 
 /* Index i of routes is rule i of the map. "unmatched" is the last route, with filter "#". */

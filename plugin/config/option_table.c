@@ -307,11 +307,12 @@ const struct mi_option mi_options[] = {
      .help = "Whose past a client may see: what `broker.acl` lets it read, or (Mosquitto 2.1, with a plugin "
              "that decides) whatever it may subscribe to below `$iggy/`."},
 
-    {MI_AT_AUTH, "login", MI_CHOICE, IN_CONFIG(auth.login), .choices = "none|iggy", .fallback = "none",
-     .fixed = true,
+    {MI_AT_AUTH, "login", MI_CHOICE, IN_CONFIG(auth.login), .choices = "none|iggy|postgresql",
+     .fallback = "none", .fixed = true,
      .help = "Who knows the MQTT clients' users. `iggy`: an MQTT user is an Iggy user, with that password or "
-             "with a personal access token in its place (the user name may then be empty). `none`: the "
-             "plugin has no part in logins."},
+             "with a personal access token in its place (the user name may then be empty). `postgresql`: the "
+             "table `mqtt_user` of a database (docs/postgresql.md); `mosquitto_iggy_postgresql.so` must lie "
+             "beside the plugin. `none`: the plugin has no part in logins."},
     {MI_AT_AUTH, "otherwise", MI_CHOICE, IN_CONFIG(auth.otherwise), .choices = "deny|next",
      .fallback = "deny",
      .help = "What happens to a user name and password that are refused there: the client is refused, or the "
@@ -370,6 +371,15 @@ const struct mi_option mi_options[] = {
      .min = MS(100), .max = SECONDS(3600),
      .help = "How often users and their rights are read from Iggy, under `authorize`: so long may a change "
              "take, and longer with more than 100 users per second of it."},
+    {MI_AT_AUTH, "connection_file", MI_PATH, IN_CONFIG(auth.connection_file), .absent = "not used",
+     .help =
+         "With `postgresql`: file that holds how to reach the database, as libpq takes it "
+         "(`host=/run/postgresql "
+         "dbname=mqtt user=mosquitto`, or a `postgresql://` URI), and nothing else. Others must not be able "
+         "to read or write it (0640 or 0600). Read again at every reload."},
+    {MI_AT_AUTH, "database_timeout", MI_TIME, IN_CONFIG(auth.database_timeout_ns), .unit_ns = 1,
+     .fallback = "5s", .min = MS(100), .max = SECONDS(60), .fixed = true,
+     .help = "With `postgresql`: how long a connection, a query and the wait for one's turn may take."},
 
     {MI_AT_LIMITS, "max_requests", MI_COUNT, IN_CONFIG(max_requests), .fallback = "24", .min = 1,
      .max = MI_MAX_REQUESTS,

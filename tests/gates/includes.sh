@@ -16,6 +16,7 @@ declare -A may=(
   [in]="base mapping message metrics config iggy_client in"
   [history]="base mapping message metrics config iggy_client history"
   [auth]="base metrics config iggy_client auth"
+  [postgresql]="base auth postgresql"
   [status]="base metrics status"
   [loop]="base metrics journal config iggy_client out in history auth status loop"
   [broker]="base mapping message metrics journal config in history auth loop mqtt broker"
@@ -30,7 +31,9 @@ declare -A only=(
   [mosquitto]="broker"
   [mqtt_protocol.h]="broker"
   [pcre2.h]="mapping"
-  [pthread.h]="loop broker in metrics journal out history auth"
+  [libpq-fe.h]="postgresql"
+  [crypt.h]="postgresql"
+  [pthread.h]="loop broker in metrics journal out history auth postgresql"
 )
 
 bad=0

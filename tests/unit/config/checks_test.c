@@ -52,6 +52,42 @@ static void a_password_open_to_all_is_refused(void)
     CU_ASSERT_PTR_NULL(strstr(found.sentence[0], "secret"));
 }
 
+static struct mi_config *load_auth(const char *members)
+{
+    char text[1000];
+    snprintf(text, sizeof text,
+             "{ \"routes\": [], \"iggy\": {\"token_file\": \"password\"},\n \"auth\": { %s } }", members);
+    return load(text, &found);
+}
+
+static void logins_of_clients(void)
+{
+    struct mi_config *c = load_auth("");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+    CU_ASSERT_EQUAL(c->auth.login, MI_LOGIN_FROM_NOBODY);
+    mi_config_release(c);
+    c = load_auth("\"login\": \"iggy\", \"on_unavailable\": \"cached\", \"cache_age\": \"1m\"");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+    CU_ASSERT_EQUAL(c->auth.login, MI_LOGIN_FROM_IGGY);
+    CU_ASSERT_EQUAL(c->auth.on_unavailable, MI_AWAY_CACHED);
+    CU_ASSERT_EQUAL(c->auth.cache_age_ns, 60000000000);
+    mi_config_release(c);
+    CU_ASSERT_TRUE(refuses(load_auth("\"login\": \"postgresql\""), "auth.login", "connection_file"));
+    CU_ASSERT_TRUE(refuses(load_auth("\"login\": \"postgresql\", \"connection_file\": \"gone\""),
+                           "auth.connection_file", "No such file"));
+    c = load_auth("\"login\": \"postgresql\", \"connection_file\": \"password\"");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+    CU_ASSERT_STRING_EQUAL(c->auth.connection, "secret");
+    struct mi_buf shown;
+    mi_buf_init(&shown, 1 << 20);
+    CU_ASSERT_TRUE(mi_config_print(c, &shown) && mi_buf_add_byte(&shown, 0));
+    CU_ASSERT_PTR_NULL(strstr((const char *)shown.data, "secret"));
+    CU_ASSERT_PTR_NOT_NULL(strstr((const char *)shown.data, "connection_file"));
+    mi_buf_fini(&shown);
+    mi_config_release(c);
+    CU_ASSERT_TRUE(refuses(load_auth("\"login\": \"ldap\""), "auth.login", "none"));
+}
+
 static void urls_are_checked(void)
 {
     static const char *const bad[][2] = {
@@ -359,6 +395,7 @@ static void unmatched_comes_last(void)
 static CU_TestInfo tests[] = {
     {"one kind of login is needed", one_kind_of_login_is_needed},
     {"a password open to all is refused", a_password_open_to_all_is_refused},
+    {"logins of clients", logins_of_clients},
     {"URLs are checked", urls_are_checked},
     {"TLS files belong together", tls_files_belong_together},
     {"contradictory times and sizes are refused", contradictory_times_and_sizes_are_refused},

@@ -1,0 +1,33 @@
+/*
+ * connection: one connection to PostgreSQL and its two prepared statements, without ever waiting longer than
+ * a deadline or beyond the end. For one thread.
+ */
+#ifndef MI_PG_CONNECTION_H
+#define MI_PG_CONNECTION_H
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+/* Bounds of what one user's answer may hold. */
+enum { MI_PG_MAX_RIGHTS = 10000, MI_PG_MAX_HASH = 255 };
+
+struct mi_pg_connection;
+/* stop_fd becomes readable when everything is to end. NULL when memory is out. */
+struct mi_pg_connection *mi_pg_connection_new(int stop_fd);
+void mi_pg_connection_free(struct mi_pg_connection *c);
+void mi_pg_connection_close(struct mi_pg_connection *c);
+bool mi_pg_connection_open(const struct mi_pg_connection *c);
+
+/* Connects with that text (libpq's key=value pairs or URI) and prepares. -1 with err. */
+int mi_pg_connect(struct mi_pg_connection *c, const char *connection, uint64_t timeout_ns,
+                  struct mi_error *err);
+
+struct mi_pg_user {
+    bool found, allowed;
+    char hash[MI_PG_MAX_HASH + 1]; /* "" when it is longer */
+};
+/* -1 with err: the connection is closed then. */
+int mi_pg_find_user(struct mi_pg_connection *c, const char *username, uint64_t timeout_ns,
+                    struct mi_pg_user *user, struct mi_error *err);
+
+#endif
