@@ -3,6 +3,7 @@
 #include "journal/journal_private.h"
 #include "support/suite.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -329,6 +330,82 @@ static void test_cursor_over_recycled_segments(void)
     fixture_end(&f);
 }
 
+/* What the disk thread and the broker do between two steps of the reader. */
+static struct {
+    struct fixture *f;
+    uint64_t n; /* the next record */
+    int (*open)(void *context, int dir, const char *name, int flags, mode_t mode);
+    ssize_t (*pread)(void *context, int fd, void *data, size_t len, off_t offset);
+} meanwhile;
+
+static void recycle_all_but_the_newest(void)
+{
+    struct fixture *f = meanwhile.f;
+    f->files.ops.open = meanwhile.open;
+    f->files.ops.pread = meanwhile.pread;
+    for (uint64_t end = meanwhile.n + 300; meanwhile.n < end; meanwhile.n++) {
+        fixture_append(f, meanwhile.n, 1);
+        mi_journal_release(f->j, meanwhile.n - 20);
+        mi_journal_disk_step(f->j);
+    }
+}
+
+static int open_too_late(void *context, int dir, const char *name, int flags, mode_t mode)
+{
+    recycle_all_but_the_newest();
+    return meanwhile.open(context, dir, name, flags, mode);
+}
+
+static ssize_t read_too_late(void *context, int fd, void *data, size_t len, off_t offset)
+{
+    recycle_all_but_the_newest();
+    return meanwhile.pread(context, fd, data, len, offset);
+}
+
+/* The segment goes after the cursor chose it: before it is opened, or before it is read. */
+static void recycled_under_the_cursor(bool before_opening)
+{
+    struct fixture f;
+    struct mi_journal_ref ref;
+    struct mi_record r;
+    fixture_begin(&f);
+    CU_ASSERT_TRUE_FATAL(fixture_open(&f));
+    append_range(&f, 1, 100, 1);
+    mi_journal_disk_step(f.j);
+    struct mi_cursor *c = mi_cursor_new(f.j, 0);
+    meanwhile.f = &f;
+    meanwhile.n = 101;
+    meanwhile.open = f.files.ops.open;
+    meanwhile.pread = f.files.ops.pread;
+    if (before_opening)
+        f.files.ops.open = open_too_late;
+    else
+        f.files.ops.pread = read_too_late;
+    CU_ASSERT_EQUAL(mi_cursor_next(c, &ref, &r, &f.err), 1);
+    CU_ASSERT_EQUAL(meanwhile.n, 401);
+    uint64_t last = r.sequence;
+    CU_ASSERT_TRUE(last == stats(&f).first_sequence && last > 100 && fixture_is(&r, last));
+    while (mi_cursor_next(c, &ref, &r, &f.err) == 1) {
+        CU_ASSERT_TRUE(r.sequence == last + 1 && fixture_is(&r, r.sequence));
+        last = r.sequence;
+    }
+    CU_ASSERT_EQUAL(last, 400);
+    CU_ASSERT_EQUAL(stats(&f).damaged_records, 0);
+    CU_ASSERT_EQUAL(strlen(f.lines), 0);
+    mi_cursor_free(c);
+    fixture_end(&f);
+}
+
+static void test_segment_recycled_before_it_is_opened(void)
+{
+    recycled_under_the_cursor(true);
+}
+
+static void test_segment_recycled_before_it_is_read(void)
+{
+    recycled_under_the_cursor(false);
+}
+
 static uint64_t count_of(const struct mi_route_count *c, size_t n, uint32_t route)
 {
     for (size_t i = 0; i < n; i++)
@@ -410,6 +487,29 @@ static void test_sequence_survives_emptiness(void)
     fixture_end(&f);
 }
 
+/* The newest segment stays though it is released and space is wanted: nothing else says what comes next. */
+static void test_the_newest_segment_is_never_given_up(void)
+{
+    struct fixture f;
+    fixture_begin(&f);
+    CU_ASSERT_TRUE_FATAL(fixture_open(&f));
+    uint8_t *big = calloc(1, 600000);
+    struct mi_record r = {.qos = 1, .payload = {big, 600000}};
+    append_range(&f, 1, 6, 1);
+    CU_ASSERT_EQUAL(mi_journal_append(f.j, &r, 1), MI_APPEND_OK);
+    fixture_close(&f);
+    CU_ASSERT_TRUE_FATAL(fixture_open(&f));
+    mi_journal_release(f.j, 8);
+    f.files.error[FAULTY_ALLOCATE] = ENOSPC;
+    CU_ASSERT_EQUAL(mi_journal_append(f.j, &r, 1),
+                    MI_APPEND_FAILED); /* twice that is more than the maximum */
+    fixture_crash(&f);
+    CU_ASSERT_TRUE_FATAL(fixture_open(&f));
+    CU_ASSERT_EQUAL(stats(&f).next_sequence, 8);
+    free(big);
+    fixture_end(&f);
+}
+
 static void test_sync_interval_and_durable(void)
 {
     struct fixture f;
@@ -457,9 +557,12 @@ static CU_TestInfo tests[] = {
     {"cursor wakes and catches up", test_cursor_wakes_and_catches_up},
     {"read by reference", test_read_by_reference},
     {"cursor over recycled segments", test_cursor_over_recycled_segments},
+    {"a segment recycled before it is opened", test_segment_recycled_before_it_is_opened},
+    {"a segment recycled before it is read", test_segment_recycled_before_it_is_read},
     {"counts over restarts", test_counts_over_restarts},
     {"checkpoint ahead of the journal", test_checkpoint_ahead_of_journal},
     {"sequence survives emptiness", test_sequence_survives_emptiness},
+    {"the newest segment is never given up", test_the_newest_segment_is_never_given_up},
     {"sync interval and durable", test_sync_interval_and_durable},
     {"sync always", test_sync_always},
     CU_TEST_INFO_NULL};

@@ -90,6 +90,14 @@ static void test_file_cut_short(void)
     fixture_end(&f);
 }
 
+static size_t count_lines(const struct fixture *f, const char *text)
+{
+    size_t n = 0;
+    for (const char *at = f->lines; (at = strstr(at, text)) != NULL; at += strlen(text))
+        n++;
+    return n;
+}
+
 /* A bit flips in the middle: that record is lost and counted, its bytes are kept, the others come. */
 static void flipped_bit(bool sealed)
 {
@@ -112,6 +120,11 @@ static void flipped_bit(bool sealed)
     CU_ASSERT_EQUAL(fixture_walk(&f, 0, NULL, 0), 196);
     CU_ASSERT_EQUAL(stats(&f).damaged_records, 4); /* counted once */
     CU_ASSERT_PTR_NOT_NULL(strstr(f.lines, "1 messages lost"));
+    CU_ASSERT_EQUAL(count_lines(&f, "damage in segment"), 1); /* one disk, one line */
+    f.now_ns += 2 * MI_DISK_LOG_NS;
+    f.lines[0] = '\0';
+    CU_ASSERT_EQUAL(fixture_walk(&f, 0, NULL, 0), 196);
+    CU_ASSERT_EQUAL(count_lines(&f, "damage in segment"), 0); /* nor is it told again later */
     char *kept = mi_read_file(fixture_path(&f, "quarantine"));
     CU_ASSERT_PTR_NOT_NULL_FATAL(kept);
     CU_ASSERT_PTR_NOT_NULL(strstr(kept, "offset "));
@@ -250,6 +263,66 @@ static void test_record_of_another_run(void)
     fixture_end(&f);
 }
 
+/* Three records, then bytes, then a valid record of the same run with that sequence: what a start finds. */
+static uint64_t found_with(uint64_t sequence, uint32_t gap, uint64_t *damaged)
+{
+    struct fixture f;
+    struct mi_journal_ref refs[10];
+    uint8_t bytes[64] = {0};
+    open_with(&f, 3);
+    locate(&f, refs, 10);
+    struct mi_record r = {.run = f.j->run, .sequence = sequence, .qos = 1};
+    CU_ASSERT_EQUAL_FATAL(mi_record_encode_head(&r, bytes), MI_RECORD_HEAD);
+    fixture_crash(&f);
+    int fd = open(segment_path(&f, refs[2].segment), O_RDWR);
+    CU_ASSERT_EQUAL(pwrite(fd, bytes, MI_RECORD_HEAD, refs[2].offset + refs[2].bytes + gap), MI_RECORD_HEAD);
+    close(fd);
+    CU_ASSERT_TRUE_FATAL(fixture_open(&f));
+    uint64_t records = f.report.records;
+    *damaged = f.report.damaged_records;
+    fixture_end(&f);
+    return records;
+}
+
+/* Behind a record comes the next sequence, or damage that was large enough to have held what is missing. */
+static void test_sequences_that_cannot_be(void)
+{
+    uint64_t damaged;
+    CU_ASSERT_TRUE(found_with(4, 0, &damaged) == 4 && damaged == 0);
+    CU_ASSERT_TRUE(found_with(5, 0, &damaged) == 3 && damaged == 0); /* nothing could stand between */
+    CU_ASSERT_TRUE(found_with(3, 0, &damaged) == 3 && damaged == 0);
+    CU_ASSERT_TRUE(found_with(6, 2 * MI_RECORD_HEAD, &damaged) == 4 && damaged == 2);
+    CU_ASSERT_TRUE(found_with(7, 2 * MI_RECORD_HEAD, &damaged) == 3 && damaged == 0);
+    CU_ASSERT_TRUE(found_with(3, 2 * MI_RECORD_HEAD, &damaged) == 3 && damaged == 0);
+}
+
+/* A seal counts for the run that its header names only: the file is scanned then, and holds nothing of it. */
+static void test_seal_of_another_run(void)
+{
+    struct fixture f;
+    struct mi_journal_ref refs[300];
+    struct mi_segment_header h;
+    uint8_t bytes[MI_SEGMENT_HEAD];
+    open_with(&f, 300);
+    CU_ASSERT_EQUAL(locate(&f, refs, 300), 300);
+    uint64_t in_first = 0;
+    while (refs[in_first].segment == refs[0].segment)
+        in_first++;
+    fixture_close(&f);
+    int fd = open(segment_path(&f, refs[0].segment), O_RDWR);
+    CU_ASSERT_EQUAL(pread(fd, bytes, sizeof bytes, 0), (ssize_t)sizeof bytes);
+    CU_ASSERT_EQUAL(mi_segment_header_decode(bytes, sizeof bytes, &h), MI_SEGMENT_GOOD);
+    h.run ^= 1;
+    mi_segment_header_encode(&h, bytes);
+    CU_ASSERT_EQUAL(pwrite(fd, bytes, sizeof bytes, 0), (ssize_t)sizeof bytes);
+    close(fd);
+    CU_ASSERT_TRUE_FATAL(fixture_open(&f));
+    CU_ASSERT_EQUAL(f.report.records, 300 - in_first);
+    CU_ASSERT_EQUAL(f.report.damaged_records, in_first);
+    CU_ASSERT_EQUAL(fixture_walk(&f, 0, NULL, 0), 300 - in_first);
+    fixture_end(&f);
+}
+
 /* Records that an earlier use left in a recycled file never come back, wherever the tail is torn. */
 static void test_recycled_leftovers_never_come_back(void)
 {
@@ -268,6 +341,7 @@ static void test_recycled_leftovers_never_come_back(void)
         CU_ASSERT_TRUE_FATAL(fixture_open(&f));
         CU_ASSERT_EQUAL(f.report.records, n - first);
         CU_ASSERT_EQUAL(f.report.damaged_records + f.report.torn_bytes, 0);
+        CU_ASSERT_EQUAL(f.report.damaged_bytes, 0); /* the one prepared for later is known as such */
         CU_ASSERT_EQUAL(fixture_walk(&f, 0, NULL, 0), n - first);
         fixture_end(&f);
     }
@@ -412,6 +486,8 @@ static CU_TestInfo tests[] = {{"many starts keep what was kept", test_many_start
                               {"destroyed header", test_destroyed_header_of_the_open_segment},
                               {"an earlier file cut short", test_earlier_file_cut_short},
                               {"a record of another run", test_record_of_another_run},
+                              {"sequences that cannot be", test_sequences_that_cannot_be},
+                              {"the seal of another run", test_seal_of_another_run},
                               {"recycled leftovers stay away", test_recycled_leftovers_never_come_back},
                               {"power loss", test_power_loss},
                               {"power loss with recycling", test_power_loss_with_recycling},
