@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "broker/via.h"
+#include "config/broker_db.h"
 
 enum {
     MAX_FILTERS = 20000, /* more different ones than that and everything is wanted: the price of a picture */
@@ -24,11 +25,36 @@ bool mi_interest_events_follow_config(struct mi_plugin *p)
     return p->interest != NULL;
 }
 
+/* A client that comes back shows by its clean session flag whether these still hold. */
+static void restored(void *context, struct mi_span client_id, struct mi_span filter)
+{
+    struct mi_plugin *p = context;
+    if (mi_via_is_own(p->via, client_id))
+        return;
+    mi_interest_subscribe(p->interest, client_id, filter, true);
+    mi_interest_disconnected(p->interest, client_id);
+}
+
+/* False: there may be sessions whose subscriptions nobody knows. */
+static bool read_database(struct mi_plugin *p, const char *path)
+{
+    struct mi_error err;
+    if (access(path, F_OK) != 0 || mi_broker_db_subscriptions(path, restored, p, &err) == 0)
+        return true;
+    mi_log_line(
+        p->log, MI_LOG_WARNING,
+        "%s: what restored sessions subscribed to is not known, so routes with feed: on_subscribe are "
+        "read as with always until the broker's next start",
+        err.text);
+    return false;
+}
+
 void mi_interest_events_start(struct mi_plugin *p)
 {
     const struct mi_broker_facts *facts = &p->config->broker;
-    p->restored = facts->persistence != MI_NO &&
-                  (!facts->persistence_file || access(facts->persistence_file, F_OK) == 0);
+    if (p->interest)
+        p->restored = facts->persistence != MI_NO &&
+                      (!facts->persistence_file || !read_database(p, facts->persistence_file));
 }
 
 static bool asked_for(const struct mi_config *c)
@@ -43,11 +69,13 @@ static int has_subscriptions(const struct mosquitto *client, void *context)
 {
     const struct mi_plugin *p = context;
     const char *id = mosquitto_client_id(client);
-    bool own = id && mi_via_is_own(p->via, mi_span_of(id));
-    return !own && mosquitto_client_sub_count(client) > 0 ? MOSQ_ERR_ALREADY_EXISTS : MOSQ_ERR_SUCCESS;
+    bool known = id && (mi_via_is_own(p->via, mi_span_of(id)) ||
+                        (!p->restored && p->interest && mi_interest_knows(p->interest, mi_span_of(id))));
+    return !known && mosquitto_client_sub_count(client) > 0 ? MOSQ_ERR_ALREADY_EXISTS : MOSQ_ERR_SUCCESS;
 }
 
-/* Before the first client is served: whoever has a subscription then had it before. */
+/* Before the first client is served: whoever has a subscription then had it before, perhaps from another
+ * database than mosquitto.db. */
 void mi_interest_events_first_tick(struct mi_plugin *p)
 {
     if (p->compat.for_all_clients)

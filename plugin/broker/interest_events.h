@@ -6,13 +6,13 @@
  *
  *   MQTT 3      the clean session flag says whether subscriptions outlive their connection
  *   MQTT 5      the session expiry does, which no plugin sees. 2.1 tells afterwards (DISCONNECT or
- *               CLIENT_OFFLINE); on 2.0 a session counts as lasting, until the client comes back with a clean
- *               start
- *   UNSUBSCRIBE on 2.0 seen before anybody decided: with broker.acl: plugin it may be denied, and is not
- *               believed
- *   restored    sessions from before the start of the broker: nobody tells what they subscribed to, so as
- * long as there may be one everything is wanted bridges     the broker's own connections subscribe without
- * any event: everything is wanted
+ *               CLIENT_OFFLINE); on 2.0 a session counts as lasting, until the client comes back with
+ *               a clean start
+ *   UNSUBSCRIBE on 2.0 seen before anybody decided: with broker.acl: plugin it may be denied, and is
+ *               not believed
+ *   restored    sessions from before the start of the broker: no event tells of them. What they
+ *               subscribed to stands in mosquitto.db; where that cannot be read everything is wanted
+ *   bridges     the broker's own connections subscribe without any event: everything is wanted
  *
  * Main thread only.
  */
@@ -26,8 +26,7 @@
  * at a reload has missed what came before: everything is wanted until the broker's next start. False when
  * memory is out (then everything is wanted). */
 bool mi_interest_events_follow_config(struct mi_plugin *p);
-/* At start, before the broker saves its sessions for the first time: looks whether it may have restored some.
- */
+/* At start, before the broker saves its sessions for the first time: takes in those that it restored. */
 void mi_interest_events_start(struct mi_plugin *p);
 /* In the first TICK: says what is known of restored sessions and bridges. */
 void mi_interest_events_first_tick(struct mi_plugin *p);

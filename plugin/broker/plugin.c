@@ -219,7 +219,6 @@ static int make_parts(struct mi_plugin *p)
                                                p->log,
                                                p->authorize};
     p->history = mi_history_event_new(&history);
-    mi_interest_events_start(p);
     if (!p->inject || !p->events || !p->history || !mi_interest_events_follow_config(p))
         return no_memory(p);
     if (mi_login_event_make(p, &err) != 0)
@@ -229,6 +228,7 @@ static int make_parts(struct mi_plugin *p)
         return refused(p, &err);
     mi_bridge_watch(p->bridge, mi_via_descriptor(p->via));
     mi_via_follow_config(p->via);
+    mi_interest_events_start(p); /* knows then which session is the plugin's own */
     return MOSQ_ERR_SUCCESS;
 }
 

@@ -181,6 +181,11 @@ void mi_interest_set_unknown(struct mi_interest *t, bool unknown)
     t->unknown = unknown;
 }
 
+bool mi_interest_knows(const struct mi_interest *t, struct mi_span client)
+{
+    return find_client(t, client) != NULL;
+}
+
 size_t mi_interest_filters(const struct mi_interest *t)
 {
     return t->filters.count;

@@ -41,6 +41,9 @@ void mi_interest_session_ended(struct mi_interest *t, struct mi_span client);
  * unknown true counts as "everything". Starts true. */
 void mi_interest_set_unknown(struct mi_interest *t, bool unknown);
 
+/* Does that client have a subscription that counts? */
+bool mi_interest_knows(const struct mi_interest *t, struct mi_span client);
+
 /* Different filters now. */
 size_t mi_interest_filters(const struct mi_interest *t);
 

@@ -1,12 +1,14 @@
 /* subscriptions, interest_events, acl_event: what a broker of either series tells, and what is answered. */
 #include "fakes.h"
 #include "stubs.h"
+#include "support/process.h"
 #include "support/suite.h"
 
 #include "broker/acl_event.h"
 #include "broker/interest_events.h"
 #include "broker/subscriptions.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,8 +34,8 @@ static void begin(bool v2_1, enum mi_broker_acl acl)
     fakes.routes[1].direction = MI_IN;
     fakes.routes[1].feed = MI_FEED_ON_SUBSCRIBE;
     client = (struct mosquitto){.id = "c", .protocol = 4, .clean = true};
-    mi_interest_events_start(&plugin);
     CU_ASSERT_TRUE(mi_interest_events_follow_config(&plugin));
+    mi_interest_events_start(&plugin);
     CU_ASSERT_EQUAL(mi_acl_event_register(&plugin), MOSQ_ERR_SUCCESS);
     mi_interest_events_first_tick(&plugin);
 }
@@ -251,8 +253,8 @@ static void the_bridge_gets_a_picture_when_something_changed(void)
     end();
 }
 
-/* A file that is there at start may have held sessions; so may one that nobody knows of. */
-static void restored_sessions_want_everything(void)
+/* What is there and cannot be read may have held sessions; so may what nobody knows of. */
+static void what_may_have_been_restored_wants_everything(void)
 {
     static const struct {
         enum mi_yes_no persistence, bridges;
@@ -282,11 +284,54 @@ static int some_sessions(int (*each)(const struct mosquitto *, void *), void *co
     return each(&client, context);
 }
 
+/* One subscription: client "c", filter "a/b". */
+static const char database[] = "\0\xb5\0mosquitto db\0\0\0\0\0\0\0\6"
+                               "\0\0\0\5\0\0\0\20"
+                               "\0\0\0\0\0\1\0\3\1\0\0\0"
+                               "ca/b";
+
+static void restored_sessions_are_read_from_the_database(void)
+{
+    char dir[200], path[300];
+    CU_ASSERT_TRUE_FATAL(mi_temp_dir(dir, sizeof dir));
+    snprintf(path, sizeof path, "%s/mosquitto.db", dir);
+    FILE *f = fopen(path, "wb");
+    CU_ASSERT_EQUAL_FATAL(fwrite(database, 1, sizeof database - 1, f), sizeof database - 1);
+    fclose(f);
+    for (int v2_1 = 0; v2_1 < 2; v2_1++) {
+        begin(v2_1, MI_ACL_FILE);
+        fakes.config.broker.persistence = MI_YES;
+        fakes.config.broker.persistence_file = path;
+        plugin.compat.for_all_clients = v2_1 ? some_sessions : NULL;
+        client.subscriptions = 1;
+        client.clean = false;
+        mi_interest_events_start(&plugin);
+        mi_interest_events_first_tick(&plugin);
+        CU_ASSERT_TRUE(wants("a/+"));
+        CU_ASSERT_FALSE(wants("other"));
+        if (!v2_1) {
+            gone(MOSQ_EVT_DISCONNECT, -1); /* the restored one, when the client comes back */
+            check(MOSQ_ACL_SUBSCRIBE, "more");
+        } else {
+            gone(MOSQ_EVT_DISCONNECT, MI_REASON_TAKEN_OVER);
+            connected();
+        }
+        CU_ASSERT_TRUE(wants("a/b"));
+        client.clean = true;
+        gone(MOSQ_EVT_DISCONNECT, MI_REASON_TAKEN_OVER);
+        v2_1 ? connected() : (void)check(MOSQ_ACL_SUBSCRIBE, "anew");
+        CU_ASSERT_FALSE(wants("a/b"));
+        end();
+    }
+    mi_remove_tree(dir);
+}
+
+/* Such as those of a persistence plugin. */
 static void on_2_1_the_sessions_themselves_are_asked(void)
 {
     begin(true, MI_ACL_NOT_STATED);
     plugin.compat.for_all_clients = some_sessions;
-    plugin.restored = true; /* there was a file */
+    plugin.restored = true; /* a database that could not be read */
     mi_interest_events_first_tick(&plugin);
     CU_ASSERT_FALSE(wants("a")); /* whose sessions have no subscriptions */
     client.subscriptions = 2;
@@ -342,7 +387,8 @@ static CU_TestInfo tests[] = {
     {"on 2.1 a clean start takes the place", on_2_1_a_clean_start_takes_the_place},
     {"nobody is nobody", nobody_is_nobody},
     {"the bridge gets a picture when something changed", the_bridge_gets_a_picture_when_something_changed},
-    {"restored sessions want everything", restored_sessions_want_everything},
+    {"what may have been restored wants everything", what_may_have_been_restored_wants_everything},
+    {"restored sessions are read from the database", restored_sessions_are_read_from_the_database},
     {"on 2.1 the sessions themselves are asked", on_2_1_the_sessions_themselves_are_asked},
     {"what_the_broker_is_told_of_rights", what_the_broker_is_told_of_rights},
     CU_TEST_INFO_NULL,
