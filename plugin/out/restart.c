@@ -174,33 +174,11 @@ uint64_t mi_out_restart_step(struct mi_out *out, uint64_t now)
 
 /* ---- the check of one lane ---- */
 
-static void begun(struct mi_lane *lane);
-
 static void ask(struct mi_lane *lane, enum iggy_strategy strategy, uint64_t value, uint32_t count,
                 iggy_polled_fn done)
 {
-    struct mi_out *out = lane->out;
-    struct iggy_poll poll = {
-        .stream = mi_iggy_span(lane->target->stream),
-        .topic = mi_iggy_span(lane->target->topic),
-        .partition_id = lane->partition,
-        .strategy = strategy,
-        .value = value,
-        .count = count,
-    };
-    lane->request = out->transport.poll(out->transport.context, &poll, done, lane);
-    begun(lane);
-}
-
-static void begun(struct mi_lane *lane)
-{
-    struct mi_out *out = lane->out;
-    if (!lane->request) {
+    if (!mi_lane_poll(lane, strategy, value, count, done))
         mi_out_lane_event(lane, MI_EV_CHECK_FAILED, NULL);
-        return;
-    }
-    out->in_flight++;
-    mi_gate_took(&out->gate);
 }
 
 static void holds(struct mi_lane *lane)
@@ -219,13 +197,9 @@ static void found(struct mi_lane *lane, uint64_t offset)
 /* False when the check ends here. */
 static bool answered(struct mi_lane *lane, const struct iggy_result *result)
 {
-    struct mi_out *out = lane->out;
-    lane->request = 0;
-    out->in_flight--;
-    if (out->freeing)
+    enum mi_outcome outcome;
+    if (!mi_lane_answered(lane, result, &outcome))
         return false;
-    enum mi_outcome outcome = mi_outcome_of(result);
-    mi_out_answered(out, result, outcome);
     if (outcome == MI_OUTCOME_STORED)
         return true;
     if (result->http_status == 404)
@@ -396,7 +370,12 @@ static void ask_details(struct mi_lane *lane)
     struct mi_out *out = lane->out;
     lane->request = out->transport.get_topic(out->transport.context, mi_iggy_span(lane->target->stream),
                                              mi_iggy_span(lane->target->topic), on_details, lane);
-    begun(lane);
+    if (!lane->request) {
+        mi_out_lane_event(lane, MI_EV_CHECK_FAILED, NULL);
+        return;
+    }
+    out->in_flight++;
+    mi_gate_took(&out->gate);
 }
 
 static void on_tail(void *arg, const struct iggy_result *result, const struct iggy_polled *polled)

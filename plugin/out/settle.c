@@ -112,6 +112,39 @@ void mi_saw_tail(struct mi_lane *lane)
     lane->read_from_known = true;
 }
 
+/* ---- requests ---- */
+
+bool mi_lane_poll(struct mi_lane *lane, enum iggy_strategy strategy, uint64_t value, uint32_t count,
+                  iggy_polled_fn done)
+{
+    struct mi_out *out = lane->out;
+    struct iggy_poll poll = {
+        .stream = mi_iggy_span(lane->target->stream),
+        .topic = mi_iggy_span(lane->target->topic),
+        .partition_id = lane->partition,
+        .strategy = strategy,
+        .value = value,
+        .count = count,
+    };
+    lane->request = out->transport.poll(out->transport.context, &poll, done, lane);
+    if (!lane->request)
+        return false;
+    out->in_flight++;
+    mi_gate_took(&out->gate);
+    return true;
+}
+
+bool mi_lane_answered(struct mi_lane *lane, const struct iggy_result *result, enum mi_outcome *outcome)
+{
+    lane->request = 0;
+    lane->out->in_flight--;
+    *outcome = mi_outcome_of(result);
+    if (lane->out->freeing)
+        return false;
+    mi_out_answered(lane->out, result, *outcome);
+    return true;
+}
+
 /* ---- beginning ---- */
 
 static uint32_t count_old(struct mi_lane *lane)
@@ -265,12 +298,9 @@ static void on_last(void *arg, const struct iggy_result *result, const struct ig
 {
     struct mi_lane *lane = arg;
     struct mi_reader *r = lane->reader;
-    lane->request = 0;
-    lane->out->in_flight--;
-    if (lane->out->freeing)
+    enum mi_outcome outcome;
+    if (!mi_lane_answered(lane, result, &outcome))
         return;
-    enum mi_outcome outcome = mi_outcome_of(result);
-    mi_out_answered(lane->out, result, outcome);
     if (outcome != MI_OUTCOME_STORED) {
         ended(lane, MI_EV_READ_FAILED, result);
         return;
@@ -291,12 +321,9 @@ static void on_page(void *arg, const struct iggy_result *result, const struct ig
 {
     struct mi_lane *lane = arg;
     struct mi_reader *r = lane->reader;
-    lane->request = 0;
-    lane->out->in_flight--;
-    if (lane->out->freeing)
+    enum mi_outcome outcome;
+    if (!mi_lane_answered(lane, result, &outcome))
         return;
-    enum mi_outcome outcome = mi_outcome_of(result);
-    mi_out_answered(lane->out, result, outcome);
     if (result->kind ==
         IGGY_GARBLED) { /* too large an answer, perhaps: smaller pages, and past a single one */
         if (r->page == 1)
@@ -324,26 +351,9 @@ static void on_page(void *arg, const struct iggy_result *result, const struct ig
 static void ask(struct mi_lane *lane, enum iggy_strategy strategy, uint64_t value, uint32_t count,
                 iggy_polled_fn done)
 {
-    struct mi_out *out = lane->out;
-    struct iggy_poll poll = {
-        .stream = mi_iggy_span(lane->target->stream),
-        .topic = mi_iggy_span(lane->target->topic),
-        .partition_id = lane->partition,
-        .strategy = strategy,
-        .value = value,
-        .count = count,
-    };
-    if (!mi_out_may_request(out, mi_now_ns(out->clock))) {
+    if (!mi_out_may_request(lane->out, mi_now_ns(lane->out->clock)) ||
+        !mi_lane_poll(lane, strategy, value, count, done))
         ended(lane, MI_EV_READ_FAILED, NULL);
-        return;
-    }
-    lane->request = out->transport.poll(out->transport.context, &poll, done, lane);
-    if (!lane->request) {
-        ended(lane, MI_EV_READ_FAILED, NULL);
-        return;
-    }
-    out->in_flight++;
-    mi_gate_took(&out->gate);
 }
 
 static void ask_page(struct mi_lane *lane)

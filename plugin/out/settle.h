@@ -17,6 +17,13 @@ enum {
                                  was sent may be sent twice (promise 3) */
 };
 
+/* Asks for messages of the lane's partition; done gets the lane. False: no request could be made. */
+bool mi_lane_poll(struct mi_lane *lane, enum iggy_strategy strategy, uint64_t value, uint32_t count,
+                  iggy_polled_fn done);
+/* The answer to a lane's request is here: its outcome, noted where all answers are. False: out is being freed
+ * and nothing is to follow. */
+bool mi_lane_answered(struct mi_lane *lane, const struct iggy_result *result, enum mi_outcome *outcome);
+
 /* Begins a read-back for a lane in READING_BACK; it ends with a READ_ event. */
 void mi_out_read_back(struct mi_lane *lane);
 /* What was found is done; the rest waits in its queue. */

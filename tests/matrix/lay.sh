@@ -11,7 +11,7 @@ PATH=$PATH:/usr/sbin:/sbin
 cannot() { echo "lay.sh: $suite: $*" >&2; exit 3; }
 
 # What Debian's plugin package would depend on beside libmosquitto; the broker's own dependencies debootstrap knows.
-packages=mosquitto,libcurl4t64,libcjson1,libpcre2-8-0,libmicrohttpd12t64,libxxhash0
+packages=mosquitto,libcurl4t64,libcjson1,libpcre2-8-0,libmicrohttpd12t64,libxxhash0,libpq5
 
 command -v debootstrap >/dev/null || cannot "debootstrap is not installed (scripts/install-packages.sh does it)"
 command -v apt-get >/dev/null || cannot "no apt here to take the archive's address from"
