@@ -8,7 +8,8 @@
 
 enum {
     MAX_FILTERS = 20000, /* more different ones than that and everything is wanted: the price of a picture */
-    COST_SHARE = 20      /* pictures take at most this part of the main thread's time: 5 % */
+    COST_SHARE = 20,     /* pictures take at most this part of the main thread's time: 5 % */
+    SWEEP_S = 10         /* between two looks at sessions that are away */
 };
 
 static bool asked_for(const struct mi_config *c);
@@ -89,8 +90,24 @@ bool mi_interest_events_waiting(const struct mi_plugin *p)
     return p->interest && mi_interest_changed(p->interest);
 }
 
+static bool is_gone(void *context, const char *client)
+{
+    const struct mi_plugin *p = context;
+    return p->compat.client_of_id(client) == NULL;
+}
+
+/* Sessions that expired while they were away: no event tells, but 2.1 can be asked. */
+static void sweep(struct mi_plugin *p)
+{
+    uint64_t now = mi_now_ns(&mi_clock_system);
+    if (now >= p->interest_sweep_ns && mi_interest_sweep(p->interest, is_gone, p))
+        p->interest_sweep_ns = now + SWEEP_S * MI_NS_PER_S;
+}
+
 void mi_interest_events_tick(struct mi_plugin *p)
 {
+    if (p->interest && p->compat.client_of_id)
+        sweep(p);
     if (!mi_interest_events_waiting(p))
         return;
     uint64_t before = mi_now_ns(&mi_clock_system);

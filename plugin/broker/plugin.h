@@ -38,6 +38,7 @@ struct mi_plugin {
     struct mi_hook *hook;
     struct mi_inject *inject;
     struct mi_interest *interest; /* NULL: no route asks for it (interest_events.h) */
+    uint64_t interest_sweep_ns;   /* when to look for sessions that expired */
     uint64_t interest_due_ns;     /* no new picture of it before */
     bool restored;                /* the broker may have begun with sessions of an earlier run */
     struct mi_client_events *events;

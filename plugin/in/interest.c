@@ -41,8 +41,10 @@ struct client {
     struct pair *pairs;
     bool persistent, offline;
     uint32_t id_len;
-    char id[];
+    char id[]; /* NUL-terminated */
 };
+
+enum { SWEEP_SLOTS = 256 }; /* of the clients' hash, in one call */
 
 struct mi_interest {
     struct table clients, filters, pairs;
@@ -54,6 +56,7 @@ struct mi_interest {
     bool unknown;
     bool lost; /* something could not be recorded */
     bool changed;
+    size_t swept;                        /* slots of clients that the sweep has looked at */
     struct mi_interest_picture *picture; /* the last one, held; NULL: none yet */
 };
 
@@ -175,6 +178,21 @@ void mi_interest_session_ended(struct mi_interest *t, struct mi_span client)
         drop_client(t, c);
 }
 
+bool mi_interest_sweep(struct mi_interest *t, bool (*gone)(void *context, const char *client), void *context)
+{
+    for (size_t n = 0; n < SWEEP_SLOTS && t->swept < t->clients.size; n++, t->swept++)
+        for (struct entry *e = t->clients.slots[t->swept], *next; e; e = next) {
+            struct client *c = (struct client *)e;
+            next = e->next;
+            if (c->offline && gone(context, c->id))
+                drop_client(t, c);
+        }
+    if (t->swept < t->clients.size)
+        return false;
+    t->swept = 0;
+    return true;
+}
+
 void mi_interest_set_unknown(struct mi_interest *t, bool unknown)
 {
     t->changed = t->changed || t->unknown != unknown;
@@ -273,7 +291,7 @@ static struct client *take_client(struct mi_interest *t, struct mi_span id)
     struct client *c = find_client(t, id);
     if (c)
         return c;
-    c = calloc(1, sizeof *c + id.len);
+    c = calloc(1, sizeof *c + id.len + 1);
     if (!c)
         return NULL;
     c->id_len = (uint32_t)id.len;

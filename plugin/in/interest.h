@@ -37,6 +37,10 @@ void mi_interest_connected(struct mi_interest *t, struct mi_span client, bool cl
 /* The session ended: all its subscriptions are gone. */
 void mi_interest_session_ended(struct mi_interest *t, struct mi_span client);
 
+/* Looks at the next few clients that are away (a part of all, in turns) and forgets those of which gone says
+ * that their session ended, which no event tells. True when all have been looked at once. */
+bool mi_interest_sweep(struct mi_interest *t, bool (*gone)(void *context, const char *client), void *context);
+
 /* Filters that are wanted though no client of ours stands for them (restored sessions, the broker's bridges):
  * unknown true counts as "everything". Starts true. */
 void mi_interest_set_unknown(struct mi_interest *t, bool unknown);

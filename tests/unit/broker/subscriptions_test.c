@@ -375,6 +375,28 @@ static void what_the_broker_is_told_of_rights(void)
     }
 }
 
+static struct mosquitto *nobody_is_there(const char *id)
+{
+    CU_ASSERT_STRING_EQUAL(id, "c");
+    return NULL;
+}
+
+static void on_2_1_expired_sessions_are_noticed(void)
+{
+    begin(true, MI_ACL_NOT_STATED);
+    client.protocol = 5;
+    event(MI_EVT_SUBSCRIBE, "a");
+    plugin.compat.client_of_id = nobody_is_there;
+    mi_interest_events_tick(&plugin);
+    CU_ASSERT_TRUE(wants("a")); /* it did not leave */
+    gone(MI_EVT_CLIENT_OFFLINE, 0);
+    CU_ASSERT_TRUE(wants("a"));
+    plugin.interest_sweep_ns = plugin.interest_due_ns = 0;
+    mi_interest_events_tick(&plugin);
+    CU_ASSERT_FALSE(wants("a"));
+    end();
+}
+
 static CU_TestInfo tests[] = {
     {"the answer is what the broker would have found", the_answer_is_what_the_broker_would_have_found},
     {"ACL_CHECK is registered only where it is needed", acl_check_is_registered_only_where_it_is_needed},
@@ -386,6 +408,7 @@ static CU_TestInfo tests[] = {
     {"on 2.1 events tell", on_2_1_events_tell},
     {"on 2.1 a clean start takes the place", on_2_1_a_clean_start_takes_the_place},
     {"nobody is nobody", nobody_is_nobody},
+    {"on 2.1 expired sessions are noticed", on_2_1_expired_sessions_are_noticed},
     {"the bridge gets a picture when something changed", the_bridge_gets_a_picture_when_something_changed},
     {"what may have been restored wants everything", what_may_have_been_restored_wants_everything},
     {"restored sessions are read from the database", restored_sessions_are_read_from_the_database},

@@ -149,6 +149,37 @@ static void a_clean_session_after_a_lasting_one_ends_with_its_connection(void)
     end();
 }
 
+static bool is_odd(void *context, const char *client)
+{
+    ++*(int *)context;
+    return (client[strlen(client) - 1] - '0') % 2;
+}
+
+static void sessions_that_expired_are_swept(void)
+{
+    char id[32];
+    int asked = 0, rounds = 1;
+    begin(2000);
+    for (int i = 0; i < 1000; i++) {
+        snprintf(id, sizeof id, "client-%d", i);
+        subscribe_for_good(id, id);
+        if (i < 500)
+            mi_interest_disconnected(t, mi_span_of(id));
+    }
+    while (!mi_interest_sweep(t, is_odd, &asked))
+        rounds++;
+    CU_ASSERT_TRUE(rounds > 1);
+    CU_ASSERT_EQUAL(asked, 500); /* those that are away */
+    CU_ASSERT_EQUAL(mi_interest_filters(t), 750);
+    CU_ASSERT_FALSE(wants("client-1"));
+    CU_ASSERT_TRUE(wants("client-2"));
+    CU_ASSERT_TRUE(wants("client-501"));
+    end();
+    begin(10);
+    CU_ASSERT_TRUE(mi_interest_sweep(t, is_odd, &asked)); /* nobody there */
+    end();
+}
+
 static void too_many_filters_want_everything_until_there_are_fewer(void)
 {
     char filter[32];
@@ -388,6 +419,7 @@ static CU_TestInfo tests[] = {
     {"sessions live as long as they can", sessions_live_as_long_as_they_can},
     {"a clean session after a lasting one ends with its connection",
      a_clean_session_after_a_lasting_one_ends_with_its_connection},
+    {"sessions that expired are swept", sessions_that_expired_are_swept},
     {"too many filters want everything until there are fewer",
      too_many_filters_want_everything_until_there_are_fewer},
     {"ten thousand subscribers of one topic are one filter",
