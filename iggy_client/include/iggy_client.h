@@ -154,6 +154,17 @@ IGGY_API int iggy_client_set_credentials(struct iggy_client *client, const char 
 /* Closes idle connections and forgets what was probed: after a reload of TLS files or of DNS. */
 IGGY_API void iggy_client_reset(struct iggy_client *client);
 
+/* Other TLS files from now on (as in struct iggy_options; NULL: none), and what iggy_client_reset does. -1
+ * with a sentence in error when they cannot work: then those before stay. The files are also read again after
+ * a handshake that failed, so one that was renewed in place is taken up at the next try. */
+IGGY_API int iggy_client_set_tls(struct iggy_client *client, const char *ca_file,
+                                 const char *client_cert_file, const char *client_key_file, char *error,
+                                 size_t error_size);
+
+/* Why the last request of the caller's own login reached nobody, or nobody who let it in; empty once one did.
+ * A sentence for people, never a secret; valid until the next iggy_client_drive. */
+IGGY_API const char *iggy_client_trouble(const struct iggy_client *client);
+
 enum iggy_server { IGGY_SERVER_UNKNOWN, IGGY_SERVER_0_8, IGGY_SERVER_0_9 };
 /* What the probe found; IGGY_SERVER_0_9 stands for 0.9 and everything newer. */
 IGGY_API enum iggy_server iggy_client_server(const struct iggy_client *client);

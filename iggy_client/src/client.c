@@ -122,6 +122,25 @@ void iggy_client_reset(struct iggy_client *client)
     transport_reset(client->transport);
 }
 
+int iggy_client_set_tls(struct iggy_client *client, const char *ca_file, const char *client_cert_file,
+                        const char *client_key_file, char *error, size_t error_size)
+{
+    char nowhere[1];
+    if (!error || error_size == 0) {
+        error = nowhere;
+        error_size = sizeof nowhere;
+    }
+    if (!transport_set_tls(client->transport, ca_file, client_cert_file, client_key_file, error, error_size))
+        return -1;
+    iggy_client_reset(client);
+    return 0;
+}
+
+const char *iggy_client_trouble(const struct iggy_client *client)
+{
+    return client->trouble;
+}
+
 enum iggy_server iggy_client_server(const struct iggy_client *client)
 {
     return session_server(client->session);

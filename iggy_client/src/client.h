@@ -27,6 +27,7 @@ struct iggy_client {
     struct request_list ended; /* without an exchange; their callbacks come with the next drive */
     iggy_request last_id;
     uint64_t refused; /* generation of the last token that was refused before its end */
+    char trouble[240];
     void (*log)(void *context, const char *line);
     void *log_context;
 };

@@ -312,8 +312,34 @@ static void label_of(const struct request *r, char *label, size_t size)
     snprintf(label, size, "%s %.140s", r->method, path);
 }
 
+/* A login that is checked for somebody else says nothing about our own. */
+static void note_trouble(const struct request *r)
+{
+    char *trouble = r->client->trouble;
+    switch (r->result.kind) {
+    case IGGY_OK:
+    case IGGY_HTTP:
+    case IGGY_GARBLED:
+        trouble[0] = '\0';
+        break;
+    case IGGY_CONNECT:
+    case IGGY_CUT:
+    case IGGY_TIMEOUT:
+    case IGGY_TOO_OLD:
+    case IGGY_LOGIN:
+        snprintf(trouble, sizeof r->client->trouble, "%s", r->result.text);
+        break;
+    case IGGY_LOCAL:
+    case IGGY_CANCELLED:
+    case IGGY_HELD_BACK:
+        break;
+    }
+}
+
 static void end_request(struct request *r, struct answer *answer)
 {
+    if (!r->open)
+        note_trouble(r);
     r->result.new_connection |= r->new_connection;
     r->result.logged_in_again |= r->logged_in_again;
     if (r->end(r, answer))

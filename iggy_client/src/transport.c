@@ -369,6 +369,22 @@ static enum exchange_end end_of(const struct exchange *e, CURLcode code, bool ne
     return code == CURLE_OPERATION_TIMEDOUT ? EXCHANGE_TIMEOUT : EXCHANGE_CUT;
 }
 
+/* Then the files may have been renewed, and what libcurl keeps of them in memory is old. */
+static bool is_tls_failure(CURLcode code, enum exchange_end end)
+{
+    switch (code) {
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_ISSUER_ERROR:
+    case CURLE_SSL_CLIENTCERT:
+        return true;
+    default:
+        return code != CURLE_OK && code != CURLE_COULDNT_CONNECT && end == EXCHANGE_NO_CONNECT;
+    }
+}
+
 static void read_headers(struct answer *answer, CURL *easy)
 {
     curl_off_t retry_after = 0;
@@ -407,6 +423,8 @@ static void finish(struct transport *t, struct exchange *e, CURLcode code)
     }
     if (answer.facts.end == EXCHANGE_NO_CONNECT)
         transport_leave_url(t, e->url);
+    if (is_tls_failure(code, answer.facts.end))
+        transport_reset(t);
     exchange_done done = e->done;
     void *arg = e->arg;
     /* The callback may start the next exchange, with this one's handle: it gets copies. */
@@ -536,6 +554,12 @@ void transport_leave_url(struct transport *t, size_t url)
 {
     if (t->url == url)
         t->url = (url + 1) % t->options->url_count;
+}
+
+bool transport_set_tls(struct transport *t, const char *ca_file, const char *cert_file, const char *key_file,
+                       char *error, size_t error_size)
+{
+    return transport_options_set_tls(t->options, ca_file, cert_file, key_file, error, error_size);
 }
 
 void transport_reset(struct transport *t)

@@ -69,6 +69,9 @@ size_t transport_url(const struct transport *t);
 const char *transport_url_text(const struct transport *t, size_t url);
 /* Goes on to the next base URL if that one is still current. */
 void transport_leave_url(struct transport *t, size_t url);
+/* Other TLS files, as in struct iggy_options. false with a sentence in error: those before stay. */
+bool transport_set_tls(struct transport *t, const char *ca_file, const char *cert_file, const char *key_file,
+                       char *error, size_t error_size);
 /* No connection made until now is used by a later exchange; resolved names and certificates are read again.
  */
 void transport_reset(struct transport *t);

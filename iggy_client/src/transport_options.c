@@ -43,6 +43,29 @@ struct transport_options *transport_options_new(const struct iggy_options *optio
     return own;
 }
 
+static void free_files(struct transport_options *own)
+{
+    free(own->ca_file);
+    free(own->cert_file);
+    free(own->key_file);
+}
+
+bool transport_options_set_tls(struct transport_options *own, const char *ca_file, const char *cert_file,
+                               const char *key_file, char *error, size_t error_size)
+{
+    struct iggy_options files = {
+        .ca_file = ca_file, .client_cert_file = cert_file, .client_key_file = key_file};
+    struct transport_options fresh = {0};
+    bool ok = copy_files(&fresh, &files, error, error_size);
+    free_files(ok ? own : &fresh);
+    if (ok) {
+        own->ca_file = fresh.ca_file;
+        own->cert_file = fresh.cert_file;
+        own->key_file = fresh.key_file;
+    }
+    return ok;
+}
+
 void transport_options_free(struct transport_options *own)
 {
     if (!own)
@@ -50,9 +73,7 @@ void transport_options_free(struct transport_options *own)
     for (size_t i = 0; i < own->url_count; i++)
         free(own->urls[i]);
     free(own->urls);
-    free(own->ca_file);
-    free(own->cert_file);
-    free(own->key_file);
+    free_files(own);
     free(own);
 }
 

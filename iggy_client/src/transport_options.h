@@ -21,6 +21,9 @@ struct transport_options {
 struct transport_options *transport_options_new(const struct iggy_options *options, char *error,
                                                 size_t error_size);
 void transport_options_free(struct transport_options *own);
+/* Other TLS files. false with a sentence in error when they cannot work: then those before stay. */
+bool transport_options_set_tls(struct transport_options *own, const char *ca_file, const char *cert_file,
+                               const char *key_file, char *error, size_t error_size);
 /* Sets on a handle all that does not depend on the single request. False when memory is out. */
 bool transport_options_apply(const struct transport_options *own, CURL *easy);
 

@@ -51,13 +51,14 @@ const struct mi_option mi_options[] = {
     {MI_AT_IGGY, "token_file", MI_PATH, IN_CONFIG(token_file), .plugin_opt = "token_file",
      .help = "File that holds a personal access token, instead of `username` and `password_file`; the same "
              "permissions."},
-    {MI_AT_IGGY, "ca_file", MI_PATH, IN_CONFIG(ca_file), .fixed = true, .absent = "the system's CAs",
+    {MI_AT_IGGY, "ca_file", MI_PATH, IN_CONFIG(ca_file), .absent = "the system's CAs",
      .help =
          "PEM file of the CAs that may sign the certificate of an https server, instead of the system's. The "
-         "host name is always checked."},
-    {MI_AT_IGGY, "client_cert_file", MI_PATH, IN_CONFIG(client_cert_file), .fixed = true,
+         "host name is always checked. This file and the two below are read again at every reload and "
+         "after every handshake that failed."},
+    {MI_AT_IGGY, "client_cert_file", MI_PATH, IN_CONFIG(client_cert_file),
      .help = "PEM certificate that the bridge shows to the server; goes with `client_key_file`."},
-    {MI_AT_IGGY, "client_key_file", MI_PATH, IN_CONFIG(client_key_file), .fixed = true,
+    {MI_AT_IGGY, "client_key_file", MI_PATH, IN_CONFIG(client_key_file),
      .help = "PEM key of `client_cert_file`, without a pass phrase. Others must not be able to read or write "
              "it."},
     {MI_AT_IGGY, "connect_timeout", MI_TIME, IN_CONFIG(connect_timeout_ms), .unit_ns = MI_NS_PER_MS,

@@ -521,6 +521,18 @@ static void renew_listener(struct mi_bridge *b, const struct mi_config *config)
         mi_log_line(b->options.log, MI_LOG_ERROR, "status: %s; the listener keeps what it had", err.text);
 }
 
+/* Files that cannot work change nothing: the bridge goes on with what it had, and says so. */
+static void take_tls(struct mi_bridge *b, const struct mi_config *config)
+{
+    char error[300];
+    if (iggy_client_set_tls(b->client, config->ca_file, config->client_cert_file, config->client_key_file,
+                            error, sizeof error) == 0)
+        return;
+    mi_log_line(b->options.log, MI_LOG_ERROR, "reload: %s; the TLS files before stay in use", error);
+    mi_bridge_note_reload(b, error);
+    iggy_client_reset(b->client);
+}
+
 static void take_config(struct mi_bridge *b)
 {
     pthread_mutex_lock(&b->lock);
@@ -530,7 +542,7 @@ static void take_config(struct mi_bridge *b)
     if (!config)
         return;
     iggy_client_set_credentials(b->client, config->username, config->password, config->token);
-    iggy_client_reset(b->client);
+    take_tls(b, config);
     mi_out_set_config(b->out, config);
     mi_in_set_config(b->in, config);
     mi_history_set_config(b->history, config);

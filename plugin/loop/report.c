@@ -30,6 +30,14 @@ static bool add_string(struct mi_buf *json, const char *text)
     return mi_json_add_string(json, mi_span_of(text), NULL);
 }
 
+static void add_error(struct mi_buf *json, const char *text)
+{
+    if (text[0])
+        add_string(json, text);
+    else
+        mi_buf_add_text(json, "null");
+}
+
 static const char *server_text(const struct iggy_client *client)
 {
     switch (iggy_client_server(client)) {
@@ -55,13 +63,11 @@ bool mi_bridge_status(void *bridge, struct mi_buf *json)
     pthread_mutex_unlock(&b->lock);
     mi_buf_add_text(json, "{\"name\":");
     add_string(json, b->config->name ? b->config->name : "");
-    mi_buf_addf(json,
-                ",\"identity\":\"%s\",\"iggy\":\"%s\",\"reload_error\":", mi_journal_identity(b->journal),
+    mi_buf_addf(json, ",\"identity\":\"%s\",\"iggy\":\"%s\",\"iggy_error\":", mi_journal_identity(b->journal),
                 server_text(b->client));
-    if (reload[0])
-        add_string(json, reload);
-    else
-        mi_buf_add_text(json, "null");
+    add_error(json, iggy_client_trouble(b->client));
+    mi_buf_add_text(json, ",\"reload_error\":");
+    add_error(json, reload);
     mi_buf_addf(json,
                 ",\"journal\":{\"bytes\":%" PRIu64 ",\"max_bytes\":%" PRIu64 ",\"segments\":%" PRIu64
                 ",\"first_sequence\":%" PRIu64 ",\"released_sequence\":%" PRIu64 ",\"next_sequence\":%" PRIu64

@@ -339,6 +339,46 @@ static void files_are_read_again_after_a_reset(void)
 
 /* A CA that was taken out of the file is not trusted any more after a reset: neither from memory nor by a
  * resumed session. */
+/* Field problem 127: nobody reloads; the next try finds the renewed file. */
+static void files_are_read_again_after_a_failed_handshake(void)
+{
+    start();
+    connect_with((struct iggy_options){.ca_file = t.ca});
+    produces();
+    struct identity *renewed =
+        identity_new(IDENTITY_SERVER, "IP:127.0.0.1,DNS:localhost", 2, t.other_authority);
+    tls_front_use(t.front, renewed, NULL, TLS1_3_VERSION);
+    iggy_client_reset(t.connection); /* the kept connection ends */
+    fails_with(IGGY_CONNECT, "certificate");
+    CU_ASSERT_PTR_NOT_NULL(strstr(iggy_client_trouble(t.connection), "certificate"));
+    fails_with(IGGY_CONNECT, "certificate");
+    identity_write_cert(t.other_authority, t.ca);
+    produces();
+    CU_ASSERT_STRING_EQUAL(iggy_client_trouble(t.connection), "");
+    identity_free(renewed);
+    end();
+}
+
+static void other_files_can_be_given(void)
+{
+    char error[300], missing[300];
+    start();
+    struct identity *renewed =
+        identity_new(IDENTITY_SERVER, "IP:127.0.0.1,DNS:localhost", 2, t.other_authority);
+    name_file(missing, sizeof missing, "other_ca.pem");
+    identity_write_cert(t.other_authority, missing);
+    connect_with((struct iggy_options){.ca_file = t.ca});
+    produces();
+    CU_ASSERT_EQUAL(iggy_client_set_tls(t.connection, "/nowhere", NULL, NULL, error, sizeof error), -1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error, "/nowhere cannot be read"));
+    produces(); /* with the file before */
+    tls_front_use(t.front, renewed, NULL, TLS1_3_VERSION);
+    CU_ASSERT_EQUAL(iggy_client_set_tls(t.connection, missing, NULL, NULL, error, sizeof error), 0);
+    produces();
+    identity_free(renewed);
+    end();
+}
+
 static void a_withdrawn_ca_is_not_trusted(void)
 {
     static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
@@ -460,6 +500,8 @@ static CU_TestInfo tests[] = {
     {"a_key_that_does_not_fit_its_certificate", a_key_that_does_not_fit_its_certificate},
     {"files_that_cannot_work", files_that_cannot_work},
     {"files_are_read_again_after_a_reset", files_are_read_again_after_a_reset},
+    {"files_are_read_again_after_a_failed_handshake", files_are_read_again_after_a_failed_handshake},
+    {"other_files_can_be_given", other_files_can_be_given},
     {"a_withdrawn_ca_is_not_trusted", a_withdrawn_ca_is_not_trusted},
     {"files_are_read_again_while_busy", files_are_read_again_while_busy},
     {"https_where_http_is_spoken", https_where_http_is_spoken},
