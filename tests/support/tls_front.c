@@ -1,6 +1,7 @@
 #include "support/tls_front.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <openssl/ssl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -12,7 +13,7 @@
 
 #include "support/tls_identity.h"
 
-#define MAX_CONNECTIONS 64
+#define MAX_CONNECTIONS 512
 
 struct tls_link {
     struct tls_front *front;
@@ -57,7 +58,8 @@ struct tls_front *tls_front_start(const char *plain_url, const struct identity *
     front->context = new_context(server, NULL, TLS1_3_VERSION);
     front->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     pthread_mutex_init(&front->lock, NULL);
-    if (pipe(front->stop) != 0 || bind(front->listener, (struct sockaddr *)&address, sizeof address) != 0 ||
+    if (pipe2(front->stop, O_CLOEXEC) != 0 ||
+        bind(front->listener, (struct sockaddr *)&address, sizeof address) != 0 ||
         listen(front->listener, 64) != 0 ||
         getsockname(front->listener, (struct sockaddr *)&address, &size) != 0 ||
         pthread_create(&front->thread, NULL, accept_all, front) != 0)
