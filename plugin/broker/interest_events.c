@@ -9,6 +9,7 @@
 enum {
     MAX_FILTERS = 20000, /* more different ones than that and everything is wanted: the price of a picture */
     COST_SHARE = 20,     /* pictures take at most this part of the main thread's time: 5 % */
+    INDEX_NS = 10000,    /* per filter: sorting them costs the bridge thread a fifteenth of that */
     SWEEP_S = 10         /* between two looks at sessions that are away */
 };
 
@@ -120,7 +121,8 @@ void mi_interest_events_tick(struct mi_plugin *p)
         mi_bridge_set_interest(p->bridge, picture);
     mi_interest_picture_release(picture);
     uint64_t after = mi_now_ns(&mi_clock_system);
-    p->interest_due_ns = after + (after - before) * COST_SHARE;
+    p->interest_due_ns =
+        after + (after - before) * COST_SHARE + mi_interest_filters(p->interest) * (uint64_t)INDEX_NS;
 }
 
 bool mi_interest_events_wanted(const struct mi_plugin *p)
