@@ -12,6 +12,7 @@ static void add_events(struct mi_build *b);
 static void check_names(struct mi_build *b);
 static void check_route(struct mi_build *b, const struct mi_route_draft *draft);
 static void check_unused(struct mi_build *b, const struct mi_route_draft *draft);
+static void check_feed(struct mi_build *b, const struct mi_route_draft *draft);
 static void make_map(struct mi_build *b);
 static void finish_creation(struct mi_build *b);
 static void check_retained(struct mi_build *b);
@@ -86,6 +87,7 @@ static void check_route(struct mi_build *b, const struct mi_route_draft *draft)
         mi_route_finding(b, draft, true, "name",
                          "\"unmatched\" is the name of the last route: choose another");
     check_unused(b, draft);
+    check_feed(b, draft);
 }
 
 /* A key that its direction never looks at was meant to do something. */
@@ -201,6 +203,19 @@ static void finish_creation(struct mi_build *b)
 }
 
 /* Retained values of several brokers end up equal only if all values of a topic stand in one order. */
+/* What is retained elsewhere while nobody reads never comes, and what was retained here before stays. */
+static void check_feed(struct mi_build *b, const struct mi_route_draft *draft)
+{
+    const struct mi_route *route = &draft->route;
+    if ((route->direction & MI_IN) && route->feed == MI_FEED_ON_SUBSCRIBE &&
+        route->retain == MI_RETAIN_KEEP && (draft->rule.filter || draft->rule.regex))
+        mi_route_finding(
+            b, draft, false, "feed",
+            "\"on_subscribe\" does not read while nobody subscribes: values that other brokers "
+            "retain meanwhile are missing here, and older ones stay; say \"retain\": \"never\", or "
+            "\"feed\": \"always\"");
+}
+
 static void check_retained(struct mi_build *b)
 {
     for (size_t i = 0; b->config->map && i < b->draft_count; i++) {

@@ -240,7 +240,7 @@ static bool takes(enum mi_series series, const char *conf, const char *extra)
 }
 
 #define OURS "plugin /x/mosquitto_iggy.so\n"
-#define ON_SUBSCRIBE ", \"feed\": \"on_subscribe\" } ]"
+#define ON_SUBSCRIBE ", \"feed\": \"on_subscribe\", \"retain\": \"never\" } ]"
 #define ACL(who) ", \"broker\": { \"acl\": \"" who "\" } }"
 
 static void facts_come_from_the_file(void)
@@ -340,6 +340,12 @@ static void acl_is_stated_where_it_matters(void)
     CU_ASSERT_TRUE(takes(MI_SERIES_2_0, OURS, "} ] }"));
 }
 
+static void retained_values_need_a_reader(void)
+{
+    CU_ASSERT_TRUE(warns(MI_SERIES_2_1, OURS, ", \"feed\": \"on_subscribe\" } ] }", "routes[0].feed",
+                         "\"retain\": \"never\""));
+}
+
 static void history_knows_whose_rights_it_can_ask(void)
 {
 #define DYNSEC "plugin /x/dynsec.so\n"
@@ -384,6 +390,7 @@ static CU_TestInfo tests[] = {
     {"a contradiction is refused", a_contradiction_is_refused},
     {"what agrees is taken", what_agrees_is_taken},
     {"acl is stated where it matters", acl_is_stated_where_it_matters},
+    {"retained values need a reader", retained_values_need_a_reader},
     {"history knows whose rights it can ask", history_knows_whose_rights_it_can_ask},
     {"limits that do not fit are warnings", limits_that_do_not_fit_are_warnings},
     CU_TEST_INFO_NULL,
