@@ -118,7 +118,7 @@ static void restore(void *context, const struct mi_position *p)
     mi_reader_place(r, p->next, p->marked ? &p->mark : NULL);
     r->check = p->next > 0;
     r->read_any = p->marked;
-    r->restored = true;
+    r->rebuild = p->rebuild || to->in->o.rebuild;
 }
 
 static void restore_positions(struct mi_in *in, struct mi_target *t)
@@ -284,6 +284,7 @@ static bool add_position(const struct mi_target *t, const struct mi_reader *r, s
         .marked = r->track.kept.marked,
         .mark = r->track.kept.mark,
         .rests = t->rests || t->at_tail,
+        .rebuild = r->rebuild,
         .stream = mi_span_of(t->stream),
         .topic = mi_span_of(t->topic),
     };
@@ -300,7 +301,8 @@ static bool is_read(void *context, uint32_t route)
 bool mi_in_save(struct mi_in *in, struct mi_buf *out)
 {
     size_t start;
-    if (!mi_positions_begin(out, &start) || !mi_saved_write(&in->saved, out, start, is_read, in))
+    if (!mi_positions_begin(out, &start) ||
+        !mi_saved_write(&in->saved, out, start, in->o.rebuild, is_read, in))
         return false;
     for (size_t i = 0; i < mi_target_set_count(in->set); i++) {
         const struct mi_target *t = mi_target_set_at(in->set, i);
@@ -334,11 +336,6 @@ bool mi_in_load(struct mi_in *in, struct mi_span saved)
         mi_in_feed_first(in, t);
     }
     return true;
-}
-
-bool mi_in_rebuilding(const struct mi_in *in)
-{
-    return in->rebuild_kept != MI_REBUILD_KEPT;
 }
 
 bool mi_in_changed(const struct mi_in *in)

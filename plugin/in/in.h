@@ -50,14 +50,15 @@ uint64_t mi_in_step(struct mi_in *in, uint64_t now_ns);
  * after its last TICK. Main thread. */
 void mi_in_ended(struct mi_in *in, bool saved);
 
+/* The broker's store is lost: the next mi_in_save says that retained values are to be gathered again. Main
+ * thread, as mi_in_ended. */
+void mi_in_store_lost(struct mi_in *in);
+
 /* Positions as bytes for the state file, and back; false when they cannot be read (then readers start as
  * configured). */
 bool mi_in_save(struct mi_in *in, struct mi_buf *out);
 bool mi_in_load(struct mi_in *in, struct mi_span saved);
 /* Positions have moved since the last save. */
 bool mi_in_changed(const struct mi_in *in);
-/* A rebuild of retained values has begun, and the broker has not all of it safely: at the next start it must
- * begin again. */
-bool mi_in_rebuilding(const struct mi_in *in);
 
 #endif

@@ -28,8 +28,15 @@ void mi_in_keep_forget(struct mi_reader *r)
     mi_queue_remove(&r->unmirrored);
 }
 
+/* Of what is found from now on the next scan tells. */
 static void rebuild_kept(struct mi_in *in)
 {
+    for (size_t i = 0; i < mi_target_set_count(in->set); i++) {
+        const struct mi_target *t = mi_target_set_at(in->set, i);
+        for (uint32_t p = 0; p < t->reader_count; p++)
+            if (t->readers[p]->scan_decided)
+                t->readers[p]->rebuild = false;
+    }
     in->rebuild_kept = MI_REBUILD_KEPT;
     in->changed = true;
 }
@@ -95,11 +102,21 @@ void mi_in_ended(struct mi_in *in, bool saved)
 {
     mi_in_collect(in);
     if (mi_in_scans_done(in) && (saved || !mi_save_gate_waits(in->o.gate)))
-        in->rebuild_kept = MI_REBUILD_KEPT;
+        rebuild_kept(in);
     for (size_t i = 0; i < mi_target_set_count(in->set); i++) {
         const struct mi_target *t = mi_target_set_at(in->set, i);
         for (uint32_t p = 0; p < t->reader_count; p++)
             if (saved || !waits_for_save(in, t->readers[p]))
                 mi_track_keep(&t->readers[p]->track);
+    }
+}
+
+void mi_in_store_lost(struct mi_in *in)
+{
+    in->o.rebuild = true;
+    for (size_t i = 0; i < mi_target_set_count(in->set); i++) {
+        const struct mi_target *t = mi_target_set_at(in->set, i);
+        for (uint32_t p = 0; p < t->reader_count; p++)
+            t->readers[p]->rebuild = true;
     }
 }

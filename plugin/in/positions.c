@@ -10,7 +10,8 @@ enum {
     MARK = 28,
     NAMES = 4,
     FLAG_MARKED = 1,
-    FLAG_RESTS = 2
+    FLAG_RESTS = 2,
+    FLAG_REBUILD = 4
 };
 
 bool mi_positions_begin(struct mi_buf *out, size_t *start)
@@ -37,7 +38,8 @@ bool mi_positions_add(struct mi_buf *out, size_t start, const struct mi_position
     mi_put_u64le(e + 24, p->marked ? p->mark.id_lo : 0);
     mi_put_u64le(e + 32, p->marked ? p->mark.id_hi : 0);
     mi_put_u64le(e + 40, p->marked ? p->mark.stamp_us : 0);
-    mi_put_u32le(e + 48, (p->marked ? FLAG_MARKED : 0u) | (p->rests ? FLAG_RESTS : 0u));
+    mi_put_u32le(e + 48, (p->marked ? FLAG_MARKED : 0u) | (p->rests ? FLAG_RESTS : 0u) |
+                             (p->rebuild ? FLAG_REBUILD : 0u));
     mi_put_u16le(e + 52, (uint16_t)p->stream.len);
     mi_put_u16le(e + 54, (uint16_t)p->topic.len);
     out->len += FIXED + MARK + NAMES;
@@ -53,6 +55,7 @@ static void read_mark(const uint8_t *e, struct mi_position *out)
     uint32_t flags = mi_get_u32le(e + 24);
     out->marked = (flags & FLAG_MARKED) && out->next > 0;
     out->rests = flags & FLAG_RESTS;
+    out->rebuild = flags & FLAG_REBUILD;
     if (out->marked)
         out->mark = (struct mi_mark){.offset = out->next - 1,
                                      .id_lo = mi_get_u64le(e),

@@ -23,6 +23,7 @@ struct mi_position {
     bool marked;         /* mark is known */
     struct mi_mark mark; /* of the message at next - 1 */
     bool rests;          /* nobody wanted it: reading goes on at the tail */
+    bool rebuild;        /* the broker does not have all retained values from before it (scan.c) */
     struct mi_span stream, topic;
 };
 

@@ -64,8 +64,9 @@ struct mi_reader {
     bool direct;            /* polled directly: it has traffic */
     struct mi_link ready;   /* in the queue of those that ask next */
     /* what retained values were before its place, see scan.c */
-    struct mi_scan *scan;        /* NULL: nobody asks */
-    bool scan_decided, restored; /* restored: its place was in the state file */
+    struct mi_scan *scan; /* NULL: nobody asks */
+    bool scan_decided;
+    bool rebuild; /* the broker does not have them yet, or not safely */
     /* its position, see keep.c */
     struct mi_link unsaved,
         unmirrored;       /* in the queues of those whose position waits to be kept, and shown */

@@ -78,3 +78,11 @@ bool mi_save_gate_last(const struct mi_save_gate *g, uint64_t last_tick_us)
     g->identify(g->context, g->path, &now);
     return now.exists && now.modified_ns + STAMP_SLACK_NS >= last_tick_us * 1000;
 }
+
+bool mi_save_gate_changed(const struct mi_save_gate *g)
+{
+    struct mi_file_identity now = {0};
+    if (*g->path)
+        g->identify(g->context, g->path, &now);
+    return *g->path && !same(&now, &g->seen);
+}

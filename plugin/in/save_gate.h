@@ -59,6 +59,9 @@ bool mi_save_gate_look(struct mi_save_gate *g, uint64_t now_ns, bool *saved);
 /* When the next look is due. */
 uint64_t mi_save_gate_due(const struct mi_save_gate *g);
 
+/* Was the file written, or removed, since the look before? */
+bool mi_save_gate_changed(const struct mi_save_gate *g);
+
 /* At the end, when the broker will not run again: did it save after its last TICK, which was at
  * last_tick_us of the wall clock? True also where there is nothing to wait for. Main thread, after the bridge
  * thread has ended. */

@@ -99,12 +99,15 @@ void mi_saved_take(struct mi_saved *s, uint32_t route, struct mi_span stream, st
     }
 }
 
-bool mi_saved_write(const struct mi_saved *s, struct mi_buf *out, size_t start,
+bool mi_saved_write(const struct mi_saved *s, struct mi_buf *out, size_t start, bool rebuild,
                     bool (*keep)(void *context, uint32_t route), void *context)
 {
     for (size_t i = 0; i < s->count; i++) {
         struct mi_position p;
-        if (read_entry(s, &s->entries[i], &p) && keep(context, p.route) && !mi_positions_add(out, start, &p))
+        if (!read_entry(s, &s->entries[i], &p) || !keep(context, p.route))
+            continue;
+        p.rebuild = p.rebuild || rebuild;
+        if (!mi_positions_add(out, start, &p))
             return false;
     }
     return true;

@@ -22,8 +22,9 @@ bool mi_saved_load(struct mi_saved *s, struct mi_span positions);
 /* Calls each for the positions of that target, which are then taken. */
 void mi_saved_take(struct mi_saved *s, uint32_t route, struct mi_span stream, struct mi_span topic,
                    void (*each)(void *context, const struct mi_position *p), void *context);
-/* Writes what is not taken, of routes that keep says are still there. */
-bool mi_saved_write(const struct mi_saved *s, struct mi_buf *out, size_t start,
+/* Writes what is not taken, of routes that keep says are still there. rebuild: with that flag (positions.h).
+ */
+bool mi_saved_write(const struct mi_saved *s, struct mi_buf *out, size_t start, bool rebuild,
                     bool (*keep)(void *context, uint32_t route), void *context);
 
 #endif

@@ -22,17 +22,17 @@ struct mi_scan {
 static bool put_mark(struct mi_in *in, enum mi_inbound_kind kind);
 static uint64_t step(struct mi_scan *s, uint64_t now);
 
-/* A reader that finds its first place takes over the values of all that was before it. */
 static bool is_wanted(const struct mi_in *in, const struct mi_reader *r)
 {
-    return mi_in_route(in, r->target)->retain != MI_RETAIN_NEVER && in->config->rebuild_size > 0 &&
-           r->track.read_next > 0 && (in->o.rebuild || !r->restored);
+    return r->rebuild && mi_in_route(in, r->target)->retain != MI_RETAIN_NEVER &&
+           in->config->rebuild_size > 0 && r->track.read_next > 0;
 }
 
 void mi_in_scan_decide(struct mi_in *in, struct mi_reader *r)
 {
     r->scan_decided = true;
-    if (!is_wanted(in, r))
+    r->rebuild = is_wanted(in, r);
+    if (!r->rebuild)
         return;
     struct mi_scan *s = calloc(1, sizeof *s);
     if (s)

@@ -72,6 +72,8 @@ bool mi_target_grow(struct mi_target *t, uint32_t count)
             return false;
         r->target = t;
         r->partition = t->reader_count;
+        r->rebuild =
+            true; /* one that finds its first place takes over the values of all that was before it */
         r->ready.owner = r->timer.owner = r->unsaved.owner = r->unmirrored.owner = r;
         t->readers[t->reader_count++] = r;
     }

@@ -143,8 +143,9 @@ static void look_at_store(struct mi_bridge *b, const struct mi_state_store *stor
     struct mi_journal_stats stats;
     mi_journal_stats(b->journal, &stats);
     mi_save_gate_init(&b->gate, &b->config->broker, NULL, NULL);
-    bool clean = store->clean && store->next_sequence == stats.next_sequence;
-    b->store_behind = !clean || mi_save_gate_empty_store(&b->gate);
+    b->began_at = stats.next_sequence;
+    b->began_clean = store->clean && store->next_sequence == stats.next_sequence;
+    b->store_behind = !b->began_clean || mi_save_gate_empty_store(&b->gate);
     if (!b->store_behind)
         b->outstanding = store->outstanding;
 }
@@ -173,7 +174,7 @@ static bool make_engines(struct mi_bridge *b, struct mi_error *err)
         .inbox = b->inbox,
         .gate = &b->gate,
         .identity = mi_journal_identity(b->journal),
-        .rebuild = store.rebuilding || mi_save_gate_empty_store(&b->gate),
+        .rebuild = mi_save_gate_empty_store(&b->gate),
         .metrics = b->options.metrics,
         .clock = b->options.clock,
         .log = b->options.log,
@@ -362,7 +363,7 @@ int mi_bridge_start(struct mi_bridge *b, struct mi_error *err)
         mi_disk_thread_stop(b->disk);
         return -1;
     }
-    b->running = true;
+    b->running = b->ran = true;
     return 0;
 }
 
@@ -570,8 +571,7 @@ static bool build_state(struct mi_bridge *b)
 {
     struct mi_journal_stats stats;
     mi_journal_stats(b->journal, &stats);
-    struct mi_state_store store = {
-        .clean = b->ended_clean, .rebuilding = mi_in_rebuilding(b->in), .next_sequence = stats.next_sequence};
+    struct mi_state_store store = {.clean = b->ended_clean, .next_sequence = stats.next_sequence};
     if (b->ended_clean)
         store.outstanding = mi_buf_span(&b->last_words);
     return mi_state_begin(&b->state) && mi_out_checkpoint(b->out, &b->state, &b->state_release) &&
@@ -604,11 +604,23 @@ static uint64_t last_tick_us(const struct mi_bridge *b)
     return mi_wall_us(b->options.clock) - ago_us;
 }
 
+/* A broker that gave up before its first TICK, as when its port is taken, changed nothing. But
+ * Mosquitto 2.1.2 overwrites mosquitto.db with an empty one then. */
+static bool ends_clean(const struct mi_bridge *b)
+{
+    struct mi_journal_stats stats;
+    mi_journal_stats(b->journal, &stats);
+    return b->ran ? mi_save_gate_last(&b->gate, last_tick_us(b))
+                  : b->began_clean && stats.next_sequence == b->began_at && !mi_save_gate_changed(&b->gate);
+}
+
 static void write_last_state(struct mi_bridge *b)
 {
     struct mi_error err;
-    b->ended_clean = mi_save_gate_last(&b->gate, last_tick_us(b));
+    b->ended_clean = b->last_words.len > 0 && ends_clean(b);
     mi_in_ended(b->in, b->ended_clean);
+    if (!b->ran && mi_save_gate_changed(&b->gate))
+        mi_in_store_lost(b->in);
     if (build_state(b) && mi_slots_write(b->slots, mi_buf_span(&b->state), &err) != 0)
         mi_log_line(b->options.log, MI_LOG_ERROR,
                     "state file: %s; what was shipped last is read back at the next start", err.text);

@@ -50,6 +50,9 @@ struct mi_bridge {
     struct mi_interest_picture *next_interest; /* held; NULL: none since the last look */
     char reload_error[512];                    /* empty: the last reload was taken over */
     /* main thread */
+    bool ran; /* it was started at least once */
+    bool began_clean;
+    uint64_t began_at; /* next sequence of the journal then */
     bool store_behind;
     struct mi_span outstanding; /* from the last clean end; in state, until start */
     struct mi_buf last_words;   /* what is outstanding now, for the last state */

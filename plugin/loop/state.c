@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { MAGIC = 0x3153494d, HEAD = 12, STORE_HEAD = 12, CLEAN = 1, REBUILDING = 2 };
+enum { MAGIC = 0x3153494d, HEAD = 12, STORE_HEAD = 12, CLEAN = 1 };
 
 bool mi_state_begin(struct mi_buf *out)
 {
@@ -36,7 +36,7 @@ bool mi_state_end(struct mi_buf *out)
 bool mi_state_add_store(struct mi_buf *out, const struct mi_state_store *store)
 {
     uint8_t head[STORE_HEAD];
-    mi_put_u32le(head, (store->clean ? CLEAN : 0u) | (store->rebuilding ? REBUILDING : 0u));
+    mi_put_u32le(head, store->clean ? CLEAN : 0);
     mi_put_u64le(head + 4, store->next_sequence);
     return mi_buf_add(out, head, sizeof head) && mi_buf_add_span(out, store->outstanding);
 }
@@ -47,7 +47,6 @@ static void split_store(struct mi_span rest, struct mi_state_store *store)
     if (rest.len < STORE_HEAD)
         return;
     store->clean = mi_get_u32le(rest.data) & CLEAN;
-    store->rebuilding = mi_get_u32le(rest.data) & REBUILDING;
     store->next_sequence = mi_get_u64le(rest.data + 4);
     store->outstanding = (struct mi_span){rest.data + STORE_HEAD, rest.len - STORE_HEAD};
 }

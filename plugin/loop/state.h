@@ -7,7 +7,7 @@
  *     4   4  bytes of out's checkpoint
  *     8   4  bytes of in's positions
  *    12      checkpoint, positions
- *         4  flags of the broker's store: 1 the end was clean, 2 a rebuild of retained values is not finished
+ *         4  1: the end was clean
  *         8  next sequence of the journal
  *            what was outstanding (broker/retained.h)
  *
@@ -27,8 +27,7 @@ bool mi_state_between(struct mi_buf *out);
 bool mi_state_end(struct mi_buf *out);
 
 struct mi_state_store {
-    bool clean; /* the broker saved after all that this state covers, and did not run on */
-    bool rebuilding;
+    bool clean;                 /* the broker saved after all that this state covers, and did not run on */
     uint64_t next_sequence;     /* of the journal */
     struct mi_span outstanding; /* what broker/retained.h saved; empty unless clean */
 };

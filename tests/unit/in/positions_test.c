@@ -25,7 +25,7 @@ static void write_two(struct mi_buf *out)
     struct mi_position b = position(0xffffffff, 7, UINT64_MAX, "s", "\xc3\xa9");
     a.marked = true;
     a.mark = (struct mi_mark){41, 0x8000000000000001, 3, 99};
-    b.rests = true;
+    b.rests = b.rebuild = true;
     CU_ASSERT_TRUE(mi_positions_begin(out, &start));
     CU_ASSERT_TRUE(mi_positions_add(out, start, &a));
     CU_ASSERT_TRUE(mi_positions_add(out, start, &b));
@@ -41,7 +41,7 @@ static void what_is_written_is_read_back(void)
     CU_ASSERT_EQUAL(mi_positions_next(mi_buf_span(&out), &at, &p), 1);
     CU_ASSERT_EQUAL(p.next, 42);
     CU_ASSERT_EQUAL(p.created_at, 111);
-    CU_ASSERT_TRUE(p.marked && !p.rests);
+    CU_ASSERT_TRUE(p.marked && !p.rests && !p.rebuild);
     CU_ASSERT_TRUE(p.mark.offset == 41 && p.mark.id_hi == 0x8000000000000001 && p.mark.id_lo == 3 &&
                    p.mark.stamp_us == 99);
     CU_ASSERT_TRUE(mi_span_equal(p.topic, mi_span_of("topic one")));
@@ -49,7 +49,7 @@ static void what_is_written_is_read_back(void)
     CU_ASSERT_EQUAL(p.route, 0xffffffff);
     CU_ASSERT_EQUAL(p.partition, 7);
     CU_ASSERT_EQUAL(p.next, UINT64_MAX);
-    CU_ASSERT_TRUE(!p.marked && p.rests);
+    CU_ASSERT_TRUE(!p.marked && p.rests && p.rebuild);
     CU_ASSERT_TRUE(mi_span_equal(p.stream, mi_span_of("s")));
     CU_ASSERT_EQUAL(mi_positions_next(mi_buf_span(&out), &at, &p), 0);
     mi_buf_fini(&out);
@@ -130,7 +130,7 @@ static void what_no_target_took_is_kept(void)
     mi_saved_take(&saved, 1, mi_span_of("s"), mi_span_of("t17"), sum, &found);
     CU_ASSERT_EQUAL(found, 1017 + 1117); /* once */
     mi_positions_begin(&again, &start);
-    CU_ASSERT_TRUE(mi_saved_write(&saved, &again, start, not_route_9, NULL));
+    CU_ASSERT_TRUE(mi_saved_write(&saved, &again, start, false, not_route_9, NULL));
     CU_ASSERT_EQUAL(read_all(mi_buf_span(&again)), 198);
     CU_ASSERT_FALSE(mi_saved_load(&saved, mi_span_of("MIP3....")));
     found = 0;

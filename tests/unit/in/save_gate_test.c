@@ -119,9 +119,11 @@ static void the_last_save_is_newer_than_the_last_tick(void)
     file = (struct mi_file_identity){.exists = true, .modified_ns = 50 * MI_NS_PER_S};
     struct mi_save_gate g = gate(&f);
     CU_ASSERT_FALSE(mi_save_gate_last(&g, 51 * 1000000ull));
+    CU_ASSERT_FALSE(mi_save_gate_changed(&g));
     /* File stamps come from a clock that is some milliseconds behind. */
     file.modified_ns = 51 * MI_NS_PER_S - 9 * MI_NS_PER_MS;
     CU_ASSERT_TRUE(mi_save_gate_last(&g, 51 * 1000000ull));
+    CU_ASSERT_TRUE(mi_save_gate_changed(&g));
     file.exists = false;
     CU_ASSERT_FALSE(mi_save_gate_last(&g, 51 * 1000000ull));
     /* Nothing waits for a save with autosave_interval 0, but the last one still tells whether it was a clean

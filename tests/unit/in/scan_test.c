@@ -74,7 +74,7 @@ static void a_reader_that_is_new_to_a_log_takes_its_values_over(void)
     memcpy(before, last, sizeof last);
     while (w.rebuilds_begun < 3)
         world_pass(&w, 1);
-    CU_ASSERT_TRUE(mi_in_rebuilding(w.in));
+    CU_ASSERT_TRUE(mi_metrics_get(w.metrics, MI_G_SCANS) > 0);
     for (int i = 0; i < 50; i++) { /* live messages are not held up */
         append(t, fake_random() % TOPICS);
         world_pass(&w, 2);
@@ -82,7 +82,7 @@ static void a_reader_that_is_new_to_a_log_takes_its_values_over(void)
     world_settle(&w, 5000);
     CU_ASSERT_EQUAL(w.delivered, 50);
     CU_ASSERT_EQUAL(w.rebuilds_ended, 3);
-    CU_ASSERT_FALSE(mi_in_rebuilding(w.in));
+    CU_ASSERT_EQUAL(mi_metrics_get(w.metrics, MI_G_SCANS), 0);
     rebuilt_is(before, TOPICS);
     world_end(&w);
 }
@@ -119,7 +119,7 @@ static void faults_and_a_full_inbox_hold_it_up_only(void)
         fake.fault_left = i < 3 ? 3 : 0;
         w.broker_stands = true;
         world_pass(&w, 10000);
-        CU_ASSERT_TRUE(mi_in_rebuilding(w.in));
+        CU_ASSERT_TRUE(mi_metrics_get(w.metrics, MI_G_SCANS) > 0);
         w.broker_stands = false;
         world_settle(&w, 10000);
         rebuilt_is(last, TOPICS);
@@ -135,7 +135,7 @@ static void what_is_gone_is_no_value(void)
     world_settle(&w, 10000);
     CU_ASSERT_EQUAL(w.rebuilt_count, 0);
     CU_ASSERT_EQUAL(w.rebuilds_begun, w.rebuilds_ended);
-    CU_ASSERT_FALSE(mi_in_rebuilding(w.in));
+    CU_ASSERT_EQUAL(mi_metrics_get(w.metrics, MI_G_SCANS), 0);
     world_end(&w);
 }
 
@@ -163,9 +163,30 @@ static void one_that_was_not_finished_begins_again(void)
     world_stop(&w);
     CU_ASSERT_EQUAL(w.rebuilds_ended, 0);
     w.rebuilds_begun = 0;
-    w.rebuild = true; /* as the state file says */
+    world_start(&w); /* the positions say so */
+    world_settle(&w, 10000);
+    rebuilt_is(last, TOPICS);
+    world_stop(&w);
     world_start(&w);
     world_settle(&w, 10000);
+    CU_ASSERT_EQUAL(w.rebuilds_begun, 1);
+    world_end(&w);
+}
+
+static void one_that_never_came_to_begin_does_so_later(void)
+{
+    struct fake_topic *t = begin(ROUTE("'start':'earliest',"), 2);
+    append_some(t, 100, TOPICS);
+    world_settle(&w, 5000);
+    world_stop(&w);
+    w.rebuild = true;
+    fake.away = true; /* a start without Iggy, and without a store */
+    world_start(&w);
+    world_pass(&w, 5000);
+    world_stop(&w);
+    w.rebuild = fake.away = false;
+    world_start(&w);
+    world_settle(&w, 20000);
     rebuilt_is(last, TOPICS);
     world_end(&w);
 }
@@ -180,6 +201,7 @@ static CU_TestInfo tests[] = {
     {"it is not done where nothing is retained or there is no room",
      it_is_not_done_where_nothing_is_retained_or_there_is_no_room},
     {"one that was not finished begins again", one_that_was_not_finished_begins_again},
+    {"one that never came to begin does so later", one_that_never_came_to_begin_does_so_later},
     CU_TEST_INFO_NULL,
 };
 MI_SUITE_MAIN("scan", tests)

@@ -48,25 +48,20 @@ static void what_is_known_of_the_store_comes_back(void)
 {
     struct mi_buf b;
     struct mi_span checkpoint, positions;
-    struct mi_state_store store, in = {true, false, 77, mi_span_of("outstanding")};
+    struct mi_state_store store, in = {true, 77, mi_span_of("outstanding")};
     mi_buf_init(&b, 1000);
     write_state(&b, "check", "positions");
     CU_ASSERT_TRUE(mi_state_split(mi_buf_span(&b), &checkpoint, &positions, &store));
-    CU_ASSERT_FALSE(store.clean || store.rebuilding); /* a state of an older version */
+    CU_ASSERT_FALSE(store.clean); /* a state of an older version */
     CU_ASSERT_TRUE(mi_state_add_store(&b, &in));
     CU_ASSERT_TRUE(mi_state_split(mi_buf_span(&b), &checkpoint, &positions, &store));
     CU_ASSERT_TRUE(mi_span_equal(positions, mi_span_of("positions")));
-    CU_ASSERT_TRUE(store.clean && !store.rebuilding);
+    CU_ASSERT_TRUE(store.clean);
     CU_ASSERT_EQUAL(store.next_sequence, 77);
     CU_ASSERT_TRUE(mi_span_equal(store.outstanding, mi_span_of("outstanding")));
     struct mi_span cut = {b.data, b.len - store.outstanding.len - 1};
     CU_ASSERT_TRUE(mi_state_split(cut, &checkpoint, &positions, &store));
     CU_ASSERT_FALSE(store.clean);
-    write_state(&b, "check", "positions");
-    in = (struct mi_state_store){.rebuilding = true};
-    CU_ASSERT_TRUE(mi_state_add_store(&b, &in));
-    CU_ASSERT_TRUE(mi_state_split(mi_buf_span(&b), &checkpoint, &positions, &store));
-    CU_ASSERT_TRUE(!store.clean && store.rebuilding && store.outstanding.len == 0);
     mi_buf_fini(&b);
 }
 
