@@ -212,6 +212,33 @@ static void restored_sessions_want_what_they_wanted(void)
     rig_free(r);
 }
 
+/* The broker puts it in front of what its clients subscribe to, and of nothing that comes from Iggy. */
+static void a_mount_point_stands_in_front(void)
+{
+    char conf[200];
+    uint16_t port = mi_free_port();
+    snprintf(conf, sizeof conf, "listener %u 127.0.0.1\nmount_point mp/\n", port);
+    struct rig *r = begin(conf, plain_config);
+    struct mi_mqtt_options o = {.port = port, .client_id = "mounted", .protocol = MQTT_PROTOCOL_V311};
+    struct mi_mqtt *mounted = mi_mqtt_connect(&o), *m = client(r, "a", MQTT_PROTOCOL_V311, false);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mounted);
+    CU_ASSERT_TRUE(mi_mqtt_subscribe(mounted, "#", 1));
+    CU_ASSERT_TRUE(mi_mqtt_subscribe(m, "other/x", 1));
+    CU_ASSERT_TRUE(reads(r, 1));
+    CU_ASSERT_TRUE(flows(r, m, "other", "messages", "x"));
+    CU_ASSERT_EQUAL(mi_mqtt_count(mounted), 0);
+    mi_mqtt_close(mounted);
+    mi_mqtt_close(m);
+    rig_free(r);
+}
+
+static void a_bridge_of_the_broker_wants_everything(void)
+{
+    struct rig *r = begin("connection somewhere\naddress 127.0.0.1:9\ntopic # out\n", plain_config);
+    CU_ASSERT_TRUE(reads(r, 3));
+    rig_free(r);
+}
+
 static void many_subscribers_are_one_reader(void)
 {
     enum { MANY = 300 };
@@ -303,6 +330,8 @@ static CU_TestInfo tests[] = {
     {"streams are read as far as they are wanted", streams_are_read_as_far_as_they_are_wanted},
     {"a session that stays misses nothing", a_session_that_stays_misses_nothing},
     {"restored sessions want what they wanted", restored_sessions_want_what_they_wanted},
+    {"a mount point stands in front", a_mount_point_stands_in_front},
+    {"a bridge of the broker wants everything", a_bridge_of_the_broker_wants_everything},
     {"many subscribers are one reader", many_subscribers_are_one_reader},
     {"a filter that matches ten thousand routes blocks nobody",
      a_filter_that_matches_ten_thousand_routes_blocks_nobody},
