@@ -198,7 +198,15 @@ static size_t match(struct publish *p)
         .property = user_property,
         .property_context = p,
     };
-    p->hit_count = mi_map_match(p->hook->options.config->map, &input, p->hits);
+    struct mi_map *map = p->hook->options.config->map;
+    struct mi_map_counts before, after;
+    mi_map_get_counts(map, &before);
+    p->hit_count = mi_map_match(map, &input, p->hits);
+    mi_map_get_counts(map, &after);
+    if (after.too_many != before.too_many)
+        mi_metrics_add(p->hook->options.metrics, MI_G_TOO_MANY_ROUTES, 1);
+    if (after.regex_limits != before.regex_limits)
+        mi_metrics_add(p->hook->options.metrics, MI_G_REGEX_LIMITS, 1);
     return p->hit_count;
 }
 

@@ -87,6 +87,8 @@ enum mi_global_counter {
     MI_G_RIGHTS_PUBLISH_DENIED,   /* by Iggy's rights: PUBLISHes, */
     MI_G_RIGHTS_READ_DENIED,      /* messages to a subscriber, */
     MI_G_RIGHTS_SUBSCRIBE_DENIED, /* SUBSCRIBEs */
+    MI_G_TOO_MANY_ROUTES,         /* PUBLISHes that more than MI_MAX_HITS routes would have taken */
+    MI_G_REGEX_LIMITS,            /* PUBLISHes for which a route's regex was given up at its limits */
     MI_G_COUNTERS
 };
 

@@ -56,6 +56,10 @@ const size_t mi_route_row_count = sizeof mi_route_rows / sizeof *mi_route_rows;
 const struct mi_metric_row mi_global_rows[] = {
     {MI_G_PUBLISH_SEEN, "publishes", NULL, MI_COUNTER, "PUBLISHes that the broker showed to the plugin."},
     {MI_G_UNMATCHED, "unmatched", NULL, MI_COUNTER, "PUBLISHes that no route matched."},
+    {MI_G_TOO_MANY_ROUTES, "publishes_with_too_many_routes", NULL, MI_COUNTER,
+     "PUBLISHes that more than 16 routes would have taken (`continue`): the later routes got nothing."},
+    {MI_G_REGEX_LIMITS, "publishes_at_regex_limits", NULL, MI_COUNTER,
+     "PUBLISHes for which the `regex` of a route was given up at its limits, as if it did not match."},
     {MI_G_PROPERTIES_LOST, "properties_lost", NULL, MI_COUNTER,
      "Messages whose MQTT 5 properties this broker does not let a plugin read."},
     {MI_G_REQUESTS, "requests", NULL, MI_COUNTER, "Requests to Iggy that carried messages."},

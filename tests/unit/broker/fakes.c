@@ -83,6 +83,8 @@ size_t mi_map_match(struct mi_map *map, const struct mi_map_input *input, struct
 {
     (void)map;
     struct mi_span value;
+    fakes.map_counts.too_many += fakes.each_match.too_many;
+    fakes.map_counts.regex_limits += fakes.each_match.regex_limits;
     if (fakes.ask_property && input->property(input->property_context, mi_span_of("site"), &value))
         snprintf(fakes.site, sizeof fakes.site, "%.*s", (int)value.len, (const char *)value.data);
     for (size_t i = 0; i < fakes.hit_count; i++)
@@ -93,6 +95,12 @@ size_t mi_map_match(struct mi_map *map, const struct mi_map_input *input, struct
                                   .key = input->topic,
                                   .key_hash = 0x1234};
     return fakes.hit_count;
+}
+
+void mi_map_get_counts(const struct mi_map *map, struct mi_map_counts *counts)
+{
+    (void)map;
+    *counts = fakes.map_counts;
 }
 
 bool mi_map_maps_back(const struct mi_map *map, size_t rule, struct mi_span mqtt_topic, struct mi_span stream,

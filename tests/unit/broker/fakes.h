@@ -12,7 +12,8 @@
 
 struct fakes {
     /* map */
-    size_t hit_count; /* of the next matches */
+    size_t hit_count;                            /* of the next matches */
+    struct mi_map_counts each_match, map_counts; /* what a match adds to the map's counts; those */
     enum mi_hit_status hit_status;
     bool ask_property; /* the map asks for user property "site" */
     char site[64];     /* what it got */

@@ -125,6 +125,26 @@ static void no_route_costs_nothing_and_is_counted(void)
     end();
 }
 
+static void what_the_map_gives_up_is_counted(void)
+{
+    start();
+    publish(1, V5);
+    CU_ASSERT_EQUAL(mi_metrics_get(metrics, MI_G_TOO_MANY_ROUTES), 0);
+    CU_ASSERT_EQUAL(mi_metrics_get(metrics, MI_G_REGEX_LIMITS), 0);
+    fakes.each_match.too_many = 1;
+    publish(1, V5);
+    fakes.each_match.regex_limits = 3; /* three routes' */
+    publish(0, V5);
+    CU_ASSERT_EQUAL(mi_metrics_get(metrics, MI_G_TOO_MANY_ROUTES), 2);
+    CU_ASSERT_EQUAL(mi_metrics_get(metrics, MI_G_REGEX_LIMITS), 1);
+    memset(&fakes.each_match, 0, sizeof fakes.each_match);
+    publish(0, V5);
+    memset(&fakes.map_counts, 0, sizeof fakes.map_counts); /* a reload begins with a new map */
+    publish(0, V5);
+    CU_ASSERT_EQUAL(mi_metrics_get(metrics, MI_G_TOO_MANY_ROUTES), 2);
+    end();
+}
+
 static void properties_are_carried_and_templates_see_them(void)
 {
     start();
@@ -438,6 +458,7 @@ static CU_TestInfo tests[] = {
     {"a PUBLISH is journaled whole", a_publish_is_journaled_whole},
     {"what a client does not have may be NULL", what_a_client_does_not_have_may_be_null},
     {"no route costs nothing and is counted", no_route_costs_nothing_and_is_counted},
+    {"what the map gives up is counted", what_the_map_gives_up_is_counted},
     {"properties are carried and templates see them", properties_are_carried_and_templates_see_them},
     {"each route hides what it says, in one write", each_route_hides_what_it_says_in_one_write},
     {"an unusable name is journaled as a dead letter", an_unusable_name_is_journaled_as_a_dead_letter},
