@@ -1,6 +1,7 @@
 #include "broker/acl_event.h"
 
 #include "broker/subscriptions.h"
+#include "broker/via.h"
 
 static int on_acl_check(int event, void *data, void *userdata)
 {
@@ -36,11 +37,21 @@ void mi_acl_event_unregister(struct mi_plugin *p)
     p->acl_registered = false;
 }
 
+/* The plugin's own subscription, whose user name only its own password opens (via.h), reads what routes with
+ * "via": "subscription" copy. */
+static bool reads_for_us(const struct mi_plugin *p, struct mi_span username, int access)
+{
+    return p->logins && (access == MOSQ_ACL_READ || access == MOSQ_ACL_SUBSCRIBE) &&
+           mi_via_is_own(p->via, username);
+}
+
 static bool authorized(const struct mi_plugin *p, const struct mosquitto_evt_acl_check *e)
 {
     const struct mi_authorize_client client = {mi_span_of(mosquitto_client_username(e->client)),
                                                mi_span_of(mosquitto_client_id(e->client))};
     struct mi_span topic = mi_span_of(e->topic);
+    if (reads_for_us(p, client.username, e->access))
+        return true;
     switch (e->access) {
     case MOSQ_ACL_WRITE:
         return mi_authorize_publish(p->authorize, &client, topic);

@@ -7,12 +7,22 @@
 #include "mapping/targets.h"
 
 enum {
-    ASK_AGAIN_MS = 50
-}; /* between two names that are asked for: strangers' names cost Iggy a request each */
+    MAX_REMEMBERED = 512, /* bytes of a topic */
+    ASK_AGAIN_MS = 50 /* between two names that are asked for: strangers' names cost Iggy a request each */
+};
 
 struct kick {
     struct kick *next;
     char username[MI_MAX_USER_NAME + 1];
+};
+
+/* What the last topic is mapped to: one message is checked for each of its subscribers. */
+struct last_topic {
+    uint8_t text[MAX_REMEMBERED];
+    size_t len; /* 0: none */
+    struct mi_hit hits[MI_MAX_HITS];
+    size_t count;
+    bool complete;
 };
 
 struct mi_authorize {
@@ -21,6 +31,7 @@ struct mi_authorize {
     struct mi_rights_table *table;
     struct kick *kicks;
     uint64_t ask_ns;
+    struct last_topic last;
 };
 
 static void take_news(struct mi_authorize *a);
@@ -68,6 +79,7 @@ int mi_authorize_set_config(struct mi_authorize *a, struct mi_config *config, st
         return -1;
     mi_topic_targets_free(a->targets);
     a->targets = targets;
+    a->last.len = 0;
     mi_config_hold(config);
     mi_config_release(a->options.config);
     a->options.config = config;
@@ -87,20 +99,34 @@ static bool allows(const struct mi_iggy_rights *rights, const struct mi_hit *hit
     return true;
 }
 
+/* What a reader's topic is mapped to does not hang on the reader. */
+static void look_up(struct mi_authorize *a, const struct mi_authorize_client *client, struct mi_span topic,
+                    enum mi_topic_targets_for what)
+{
+    struct last_topic *last = &a->last;
+    const struct mi_map_input input = {
+        .topic = topic, .client_id = client->client_id, .username = client->username};
+    if (what == MI_TARGETS_READ && topic.len > 0 && topic.len == last->len &&
+        memcmp(last->text, topic.data, topic.len) == 0)
+        return;
+    last->count = mi_topic_targets_of(a->targets, &input, what, last->hits, &last->complete);
+    last->len = 0;
+    if (what == MI_TARGETS_READ && topic.len <= MAX_REMEMBERED) {
+        last->len = topic.len;
+        memcpy(last->text, topic.data, topic.len);
+    }
+}
+
 static bool decide(struct mi_authorize *a, const struct mi_authorize_client *client, struct mi_span topic,
                    enum mi_topic_targets_for what)
 {
-    struct mi_hit hits[MI_MAX_HITS];
-    bool complete;
-    const struct mi_map_input input = {
-        .topic = topic, .client_id = client->client_id, .username = client->username};
+    const struct last_topic *last = &a->last;
     take_news(a);
-    size_t count = mi_topic_targets_of(a->targets, &input, what, hits, &complete);
-    bool allowed = count == 0 && complete
-                       ? a->options.config->auth.unmapped != MI_UNMAPPED_DENY
-                       : allows(rights_of(a, client->username), hits, count, complete,
-                                what == MI_TARGETS_PUBLISH ? MI_RIGHT_SEND : MI_RIGHT_POLL);
-    return allowed;
+    look_up(a, client, topic, what);
+    if (last->count == 0 && last->complete)
+        return a->options.config->auth.unmapped != MI_UNMAPPED_DENY;
+    return allows(rights_of(a, client->username), last->hits, last->count, last->complete,
+                  what == MI_TARGETS_PUBLISH ? MI_RIGHT_SEND : MI_RIGHT_POLL);
 }
 
 static bool counted(struct mi_authorize *a, bool allowed, enum mi_global_counter counter)

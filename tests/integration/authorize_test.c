@@ -11,13 +11,14 @@
 enum { PATIENCE_MS = 20000 };
 #define AUTH(more) \
     "'auth':{'login':'iggy','rate_per_address':0,'authorize':'iggy','refresh':'200ms'" more "},"
-#define ROUTES                                                                                          \
-    "'broker':{'acl':'none'},'routes':["                                                                \
-    "{'name':'rooms','filter':'rooms/{room}/#','direction':'both','stream':'room_{room}','topic':'t'}," \
-    "{'name':'twice','filter':'log/#','direction':'out','stream':'log','topic':'a','continue':true},"   \
-    "{'name':'log','filter':'log/x','direction':'out','stream':'log','topic':'b'},"                     \
-    "{'name':'own','filter':'own/#','direction':'out','stream':'own_{username}','topic':'t'},"          \
-    "{'name':'commands','direction':'in','stream':'commands','topic':'devices',"                        \
+#define ROUTES                                                                                           \
+    "'broker':{'acl':'none','address':'BROKER'},'routes':["                                              \
+    "{'name':'rooms','filter':'rooms/{room}/#','direction':'both','stream':'room_{room}','topic':'t'},"  \
+    "{'name':'twice','filter':'log/#','direction':'out','stream':'log','topic':'a','continue':true},"    \
+    "{'name':'log','filter':'log/x','direction':'out','stream':'log','topic':'b'},"                      \
+    "{'name':'via','filter':'via/#','direction':'out','via':'subscription','stream':'via','topic':'t'}," \
+    "{'name':'own','filter':'own/#','direction':'out','stream':'own_{username}','topic':'t'},"           \
+    "{'name':'commands','direction':'in','stream':'commands','topic':'devices',"                         \
     "'mqtt_topic':'devices/{header:device}/command'}]}"
 
 static struct rig *rig;
@@ -360,6 +361,13 @@ static void rights_stay_while_iggy_is_away(void)
     acl_client_close(&c);
 }
 
+static void the_plugins_own_subscription_needs_no_right(void)
+{
+    start();
+    CU_ASSERT_TRUE(may_write(&root, "via/x"));
+    CU_ASSERT_PTR_NOT_NULL(rig_arrived(rig, "via", "t", "via/x"));
+}
+
 static CU_TestInfo tests[] = {
     {"who_may_publish", who_may_publish},
     {"who_may_subscribe", who_may_subscribe},
@@ -371,6 +379,7 @@ static CU_TestInfo tests[] = {
     {"a_reused_stream_id_opens_nothing", a_reused_stream_id_opens_nothing},
     {"unmapped_topics_by_a_reload", unmapped_topics_by_a_reload},
     {"rights_stay_while_iggy_is_away", rights_stay_while_iggy_is_away},
+    {"the_plugins_own_subscription_needs_no_right", the_plugins_own_subscription_needs_no_right},
     CU_TEST_INFO_NULL,
 };
 MI_SUITE_MAIN("authorize", tests)
