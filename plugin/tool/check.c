@@ -1,6 +1,7 @@
 /* check: says everything that the broker would say about a configuration. */
 #include "tool/command.h"
 #include "tool/load.h"
+#include "tool/online.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,10 +9,13 @@
 static int run(int argc, char **argv);
 
 const struct mi_command mi_command_check = {
-    "check", "FILE [--print]",
+    "check", "FILE [--print | --online]",
     "Says what the broker would refuse or warn about, each with line, key and the mend. Secrets and\n"
     "certificates are read too: run it as the broker's user to see what that one may read.\n"
-    "--print shows the effective configuration, defaults included, without secrets.\n",
+    "--print shows the effective configuration, defaults included, without secrets.\n"
+    "--online logs in to Iggy and tries, without changing anything there, the rights that the\n"
+    "configuration needs: a line for each, \"MISSING\" with the mend and exit code 1 where one is needed,\n"
+    "\"without\" where it goes on in another way, \"?\" where it cannot be tried.\n",
     run};
 
 static int print(const struct mi_config *config)
@@ -30,10 +34,12 @@ static int print(const struct mi_config *config)
 static int run(int argc, char **argv)
 {
     const char *path = NULL;
-    bool with_print = false;
+    bool with_print = false, online = false;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--print") == 0)
             with_print = true;
+        else if (strcmp(argv[i], "--online") == 0)
+            online = true;
         else if (argv[i][0] == '-' && argv[i][1])
             return mi_usage_error(&mi_command_check, "there is no option %s", argv[i]);
         else if (path)
@@ -41,6 +47,8 @@ static int run(int argc, char **argv)
         else
             path = argv[i];
     }
+    if (with_print && online)
+        return mi_usage_error(&mi_command_check, "--print or --online");
     if (!path)
         return mi_usage_error(&mi_command_check, "which file?");
     struct mi_load_counts counts;
@@ -52,6 +60,8 @@ static int run(int argc, char **argv)
     int rc = MI_EXIT_OK;
     if (with_print)
         rc = print(config);
+    else if (online)
+        rc = mi_check_online(config) ? MI_EXIT_OK : MI_EXIT_REFUSED;
     else
         printf("%s: good: %zu route%s, %u warning%s\n", path, config->route_count,
                config->route_count == 1 ? "" : "s", counts.warned, counts.warned == 1 ? "" : "s");
