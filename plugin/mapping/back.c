@@ -135,11 +135,24 @@ bool mi_map_stream_fits(const struct mi_map *map, size_t rule, struct mi_span st
     return rule < map->count && target_fits(&map->rules[rule], &map->rules[rule].stream, stream, &seen);
 }
 
+/* With two substitutions it may be open where one ends and the next begins: x_{a}_{b} and the stream x_1_2_3.
+ */
+static bool in_doubt(const struct mi_template *t)
+{
+    uint32_t wild = 0;
+    for (uint32_t i = 0; i < t->count; i++)
+        wild += t->pieces[i].kind != MI_PIECE_TEXT;
+    return wild > 1;
+}
+
 bool mi_map_topic_fits(const struct mi_map *map, size_t rule, struct mi_span stream, struct mi_span topic)
 {
-    struct seen seen = {.known = {false}};
-    return rule < map->count && target_fits(&map->rules[rule], &map->rules[rule].stream, stream, &seen) &&
-           target_fits(&map->rules[rule], &map->rules[rule].topic, topic, &seen);
+    struct seen seen = {.known = {false}}, nothing = {.known = {false}};
+    if (rule >= map->count || !target_fits(&map->rules[rule], &map->rules[rule].stream, stream, &seen))
+        return false;
+    const struct mi_rule *r = &map->rules[rule];
+    return target_fits(r, &r->topic, topic, &seen) ||
+           (in_doubt(&r->stream) && target_fits(r, &r->topic, topic, &nothing));
 }
 
 static bool target_fits(const struct mi_rule *rule, const struct mi_template *t, struct mi_span name,

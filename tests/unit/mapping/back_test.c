@@ -160,6 +160,13 @@ static void names_that_fit_a_template(void)
     CU_ASSERT_TRUE(mi_map_stream_fits(m, 0, S("building_")));
     CU_ASSERT_FALSE(mi_map_stream_fits(m, 0, S("building_7/8")));
     CU_ASSERT_FALSE(mi_map_stream_fits(m, 0, S("buildin_7")));
+    const struct mi_rule_spec two = {
+        .name = "two", .filter = "x/{a}/{b}", .direction = MI_BOTH, .stream = "x_{a}_{b}", .topic = "t_{a}"};
+    struct mi_map *doubt = map_of(&two, 1, 0, NULL);
+    CU_ASSERT_TRUE(mi_map_topic_fits(doubt, 0, S("x_1_2_3"), S("t_1")));
+    CU_ASSERT_TRUE(mi_map_topic_fits(doubt, 0, S("x_1_2_3"), S("t_1_2"))); /* x/1_2/3 goes there */
+    CU_ASSERT_FALSE(mi_map_topic_fits(doubt, 0, S("x_1_2_3"), S("u_1")));
+    mi_map_free(doubt);
     CU_ASSERT_TRUE(mi_map_topic_fits(m, 0, S("building_7"), S("telemetry")));
     CU_ASSERT_TRUE(mi_map_topic_fits(m, 4, S("b_7"), S("f2_7")));
     CU_ASSERT_FALSE(mi_map_topic_fits(m, 4, S("b_7"), S("f2_8")));
