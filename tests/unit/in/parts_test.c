@@ -233,6 +233,33 @@ static void by_time_takes_what_is_newer(void)
     CU_ASSERT_EQUAL(r.skip_until_us, 0);
 }
 
+/* Nothing newer was found; then details that were asked later overtook that answer: what they show at the end
+ * is new, and to go on there would pass it over. */
+static void a_lost_tail_goes_on_at_the_end_that_was_known_before(void)
+{
+    struct mi_reader r = reader_at(10);
+    struct iggy_poll poll;
+    struct iggy_polled answer = {.partition_id = 3};
+    r.check = false;
+    r.since = true;
+    mi_reader_saw_end(&r, 4, 1, false);
+    mi_reader_question(&r, MI_ASK_SINCE, 100, 1 << 20, &poll);
+    mi_reader_saw_end(&r, 7, 1, false);
+    struct mi_judgement j = mi_reader_judge(&r, &answer);
+    CU_ASSERT_EQUAL(j.found, MI_FOUND_TAIL_LOST);
+    CU_ASSERT_EQUAL(r.track.read_next, 4);
+}
+
+static void doubt_begins_again_from_the_first_question(void)
+{
+    struct mi_reader r = reader_at(10);
+    r.check = false;
+    r.lost = r.since = r.polling = true;
+    mi_reader_doubt(&r);
+    CU_ASSERT_TRUE(r.discard);
+    CU_ASSERT_EQUAL(mi_reader_wants(&r, false, false), MI_ASK_CHECK);
+}
+
 static void answers_that_do_not_fit_are_refused(void)
 {
     struct mi_reader r = reader_at(10);
@@ -282,6 +309,9 @@ static CU_TestInfo tests[] = {
     {"a former life is told apart", a_former_life_is_told_apart},
     {"a check compares ids", a_check_compares_ids},
     {"by time takes what is newer", by_time_takes_what_is_newer},
+    {"a lost tail goes on at the end that was known before",
+     a_lost_tail_goes_on_at_the_end_that_was_known_before},
+    {"doubt begins again from the first question", doubt_begins_again_from_the_first_question},
     {"answers that do not fit are refused", answers_that_do_not_fit_are_refused},
     {"counts shrink and grow with the size of messages", counts_shrink_and_grow_with_the_size_of_messages},
     CU_TEST_INFO_NULL,
