@@ -33,7 +33,9 @@ struct mi_in {
     struct mi_saved saved;
     struct mi_watch watch;
     iggy_request listing; /* the list of streams, under way */
-    uint64_t signs;       /* of the client, of which all is known */
+    uint64_t signs;       /* of the client, which were heeded */
+    unsigned doubts;      /* in a row */
+    uint64_t doubted_ns, doubt_again_ns;
     /* reading */
     struct mi_queue news;     /* readers with something to fetch */
     struct mi_queue spare;    /* readers that ask without knowing of anything: as the budget allows */
@@ -58,7 +60,7 @@ struct mi_in {
     struct mi_mirror *mirror;
     bool changed; /* the state file is behind */
     struct mi_buf scratch, topic;
-    struct mi_log_limit skipped_log, failed_log, change_log;
+    struct mi_log_limit skipped_log, failed_log, change_log, signs_log;
 };
 
 /* in.c: hears what the broker has. */

@@ -15,8 +15,13 @@ enum {
     NEW_FIRST_MS = 5, /* a partition that was made just now answers 504 for some milliseconds */
     NEW_MAX_MS = 200,
     FAILED_FIRST_MS = 100,
-    FAILED_STEPS = 6
+    FAILED_STEPS = 6,
+    SIGNS_FREE = 12
 };
+
+#define SIGNS_IN_ROW_NS (10 * MI_NS_PER_S) /* of the one before */
+#define SIGNS_MAX_NS (60 * MI_NS_PER_S)
+#define SIGNS_LOG_NS (3600 * MI_NS_PER_S)
 
 /* One poll's way back to its reader; freed in its callback. */
 struct question {
@@ -71,11 +76,35 @@ void mi_in_stop_reader(struct mi_in *in, struct mi_reader *r)
     set_direct(in, r, false);
 }
 
+/* Where connections do not stay open (a proxy may close them after every answer) each request is a sign, and
+ * whoever heeds all of them never comes to an end: after some in a row they are heeded less and less often.
+ */
+static bool heeds(struct mi_in *in, uint64_t now)
+{
+    if (now < in->doubt_again_ns)
+        return false;
+    in->doubts = now < in->doubted_ns + SIGNS_IN_ROW_NS || now < in->doubt_again_ns + SIGNS_IN_ROW_NS
+                     ? in->doubts + 1
+                     : 0;
+    in->doubted_ns = now;
+    if (in->doubts < SIGNS_FREE)
+        return true;
+    unsigned step = in->doubts - SIGNS_FREE;
+    uint64_t wait = step < 6 ? MI_NS_PER_S << step : SIGNS_MAX_NS;
+    in->doubt_again_ns = now + wait;
+    mi_log_limited(
+        in->o.log, &in->signs_log, now, SIGNS_LOG_NS, MI_LOG_WARNING,
+        "connections to Iggy do not stay open, so that restarts of it cannot be told by them; it is "
+        "made sure every %llu s that what is read is still the same",
+        (unsigned long long)(wait / MI_NS_PER_S));
+    return true;
+}
+
 /* Answers under way may come from either process, and are not used. */
 void mi_in_heed_signs(struct mi_in *in)
 {
     uint64_t signs = iggy_client_signs(in->o.client);
-    if (signs == in->signs)
+    if (signs == in->signs || !heeds(in, mi_now_ns(in->o.clock)))
         return;
     in->signs = signs;
     for (size_t i = 0; i < mi_target_set_count(in->set); i++) {

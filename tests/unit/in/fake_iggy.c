@@ -306,6 +306,7 @@ static void streams_effect(struct fake_request *r)
 static void have_effect(struct fake_request *r)
 {
     r->done_effect = true;
+    fake.signs += fake.no_keep_alive;
     if (fake.away) {
         fail(r, IGGY_CONNECT, 0);
         return;

@@ -51,6 +51,7 @@ struct fake {
     unsigned under_way[FAKE_KINDS];
     bool no_list, no_streams; /* 403 */
     bool old;                 /* 0.8: an empty poll answer tells no current_offset */
+    bool no_keep_alive;       /* every request opens a connection of its own, which is a sign */
     bool away;                /* requests fail: no connection */
     enum fake_fault fault;    /* of the next so many polls */
     unsigned fault_left;

@@ -289,6 +289,23 @@ static void a_server_that_was_away_is_found_again(void)
     world_end(&w);
 }
 
+static void connections_that_do_not_stay_open_do_not_stop_it(void)
+{
+    begin(ONE, 3);
+    fake.no_keep_alive = true;
+    append(0, 5);
+    world_pass(&w, 5000);
+    CU_ASSERT_TRUE(each(0, sent, 1));
+    for (int i = 0; i < 3000; i++) {
+        append((uint32_t)i % 3, 1);
+        world_pass(&w, 20);
+    }
+    world_settle(&w, 1000);
+    CU_ASSERT_TRUE(each(0, sent, 1));
+    CU_ASSERT_TRUE(world_said(&w, "do not stay open"));
+    world_end(&w);
+}
+
 /* ---- pace ---- */
 
 static void a_backlog_goes_at_its_rate_and_live_traffic_at_once(void)
@@ -424,6 +441,7 @@ static CU_TestInfo tests[] = {
     {"a message that is too large is skipped alone", a_message_that_is_too_large_is_skipped_alone},
     {"counts follow the size of messages", counts_follow_the_size_of_messages},
     {"a server that was away is found again", a_server_that_was_away_is_found_again},
+    {"connections that do not stay open do not stop it", connections_that_do_not_stay_open_do_not_stop_it},
     {"a backlog goes at its rate and live traffic at once",
      a_backlog_goes_at_its_rate_and_live_traffic_at_once},
     {"what came during an outage is backlog", what_came_during_an_outage_is_backlog},
