@@ -20,6 +20,8 @@ static void log_nothing(void *context, enum mi_log_level level, const char *line
     (void)context, (void)level, (void)line;
 }
 
+static struct mi_metrics *metrics;
+
 static void begin(bool v2_1, enum mi_broker_acl acl)
 {
     stubs_reset();
@@ -31,11 +33,9 @@ static void begin(bool v2_1, enum mi_broker_acl acl)
     fakes.config.broker.acl = acl;
     alice = (struct mosquitto){.id = "a", .username = "alice"};
     bob = (struct mosquitto){.id = "b"};
-    struct mi_history_event_options o = {.v2_1 = v2_1,
-                                         .config = &fakes.config,
-                                         .metrics = mi_metrics_new(),
-                                         .clock = &mi_clock_system,
-                                         .log = &silent};
+    metrics = mi_metrics_new();
+    struct mi_history_event_options o = {
+        .v2_1 = v2_1, .config = &fakes.config, .metrics = metrics, .clock = &mi_clock_system, .log = &silent};
     events = mi_history_event_new(&o);
     CU_ASSERT_PTR_NOT_NULL_FATAL(events);
 }
@@ -43,6 +43,7 @@ static void begin(bool v2_1, enum mi_broker_acl acl)
 static void end(void)
 {
     mi_history_event_free(events);
+    mi_metrics_free(metrics);
     CU_ASSERT_EQUAL(fake_history.made, fake_history.freed);
     CU_ASSERT_EQUAL(fakes.holders, 0);
     fake_history_reset();
