@@ -189,10 +189,13 @@ bool mi_subscriber_step(struct mi_subscriber *s, size_t max)
 
 static void say(struct mi_subscriber *s, const char *what)
 {
+    char port[16] = "";
     snprintf(s->trouble, sizeof s->trouble, "%s", what);
+    if (s->options.host[0] != '/')
+        snprintf(port, sizeof port, " port %u", s->options.port);
     mi_log_limited(s->options.log, &s->limit, now_of(s), LOG_EVERY_S * MI_NS_PER_S, MI_LOG_ERROR,
-                   "routes with \"via\": \"subscription\" get nothing: %s:%u: %s", s->options.host,
-                   s->options.port, what);
+                   "routes with \"via\": \"subscription\" get nothing: %s%s: %s", s->options.host, port,
+                   what);
 }
 
 static void lose(struct mi_subscriber *s, const char *why)
@@ -342,6 +345,8 @@ static size_t handle_packets(struct mi_subscriber *s, size_t max)
         }
         if (p.type != MI_PUBLISH)
             handle(s, &p);
+        if (s->fd < 0) /* it ended the connection, and nothing is left of it */
+            break;
         s->in_done += (size_t)bytes;
     }
     return handled;

@@ -454,6 +454,64 @@ static void what_a_bridge_of_the_same_log_stamped_is_not_copied(void)
     end_of(retained);
 }
 
+static const struct mi_message brought = {.topic = {(const uint8_t *)"a/b", 3},
+                                          .payload = {(const uint8_t *)"gone", 4},
+                                          .qos = 1,
+                                          .maybe_dup = true,
+                                          .properties = {(const uint8_t *)"\x01\x01", 2}};
+
+static void a_route_is_fed_by_the_event_or_by_the_subscription(void)
+{
+    start();
+    fakes.hit_count = 2;
+    fakes.routes[1].subscription = true;
+    CU_ASSERT_EQUAL(publish(1, V5), MOSQ_ERR_SUCCESS);
+    CU_ASSERT_EQUAL(fakes.records, 1);
+    CU_ASSERT_EQUAL(fakes.last.route, 100);
+    CU_ASSERT_TRUE(mi_hook_subscribed(hook, &brought));
+    CU_ASSERT_EQUAL(fakes.records, 2);
+    CU_ASSERT_EQUAL(fakes.last.route, 101);
+    const struct mi_message *m = fakes_decoded(0);
+    CU_ASSERT_TRUE(mi_span_equal(m->topic, mi_span_of("a/b")));
+    CU_ASSERT_TRUE(m->qos == 1 && m->maybe_dup && !m->retain && m->client_id.len == 0 &&
+                   m->username.len == 0);
+    CU_ASSERT_TRUE(m->time_us == 1234567 && m->origin.len == 32 && m->properties.len == 2);
+    fakes.routes[0].subscription = true;
+    CU_ASSERT_EQUAL(publish(2, V5), MOSQ_ERR_SUCCESS);
+    CU_ASSERT_EQUAL(fakes.records, 2);
+    fakes.routes[0].subscription = fakes.routes[1].subscription = false;
+    CU_ASSERT_TRUE(mi_hook_subscribed(hook, &brought));
+    CU_ASSERT_EQUAL(fakes.records, 2);
+    end();
+}
+
+static void what_a_subscription_brings_waits_for_room(void)
+{
+    struct mi_message m = brought;
+    start();
+    fakes.routes[0].subscription = true;
+    fakes.append = MI_APPEND_FULL;
+    CU_ASSERT_FALSE(mi_hook_subscribed(hook, &m));
+    fakes.append = MI_APPEND_FAILED;
+    CU_ASSERT_FALSE(mi_hook_subscribed(hook, &m));
+    CU_ASSERT_EQUAL(counted(MI_C_DROPPED_WITHOUT_COPY) + counted(MI_C_DROPPED_QOS0), 0);
+    CU_ASSERT_EQUAL(counted(MI_C_REJECTED_FULL) + counted(MI_C_REJECTED_FAILED), 0);
+    m.qos = 0; /* the broker does not keep it */
+    CU_ASSERT_TRUE(mi_hook_subscribed(hook, &m));
+    CU_ASSERT_EQUAL(counted(MI_C_DROPPED_QOS0), 1);
+    m.qos = 2;
+    fakes.routes[0].when_full = MI_FULL_DELIVER_WITHOUT_COPY;
+    CU_ASSERT_TRUE(mi_hook_subscribed(hook, &m));
+    fakes.routes[0].when_full = MI_FULL_DISCONNECT;
+    fakes.append = MI_APPEND_TOO_LARGE; /* it would wait for ever */
+    CU_ASSERT_TRUE(mi_hook_subscribed(hook, &m));
+    CU_ASSERT_EQUAL(counted(MI_C_DROPPED_WITHOUT_COPY), 2);
+    fakes.append = MI_APPEND_OK;
+    CU_ASSERT_TRUE(mi_hook_subscribed(hook, &m));
+    CU_ASSERT_EQUAL(fakes.records, 1);
+    end();
+}
+
 static CU_TestInfo tests[] = {
     {"a PUBLISH is journaled whole", a_publish_is_journaled_whole},
     {"what a client does not have may be NULL", what_a_client_does_not_have_may_be_null},
@@ -477,6 +535,9 @@ static CU_TestInfo tests[] = {
      an_own_retained_message_is_noted_once_it_is_journaled},
     {"what a bridge of the same log stamped is not copied",
      what_a_bridge_of_the_same_log_stamped_is_not_copied},
+    {"a route is fed by the event or by the subscription",
+     a_route_is_fed_by_the_event_or_by_the_subscription},
+    {"what a subscription brings waits for room", what_a_subscription_brings_waits_for_room},
     CU_TEST_INFO_NULL,
 };
 MI_SUITE_MAIN("message_event", tests)

@@ -392,6 +392,81 @@ static void unmatched_comes_last(void)
     mi_config_release(c);
 }
 
+#define VIA ", \"direction\": \"out\", \"via\": \"subscription\""
+
+static void routes_by_subscription_are_checked(void)
+{
+    static const char *const bad[][3] = {
+        {"[{ \"name\": \"a\", \"regex\": \"a.*\", \"stream\": \"s\", \"topic\": \"t\"" VIA "}]",
+         "routes[0].via", "needs a filter"},
+        {"[{ \"name\": \"a\", \"filter\": \"$share/g/a\", \"stream\": \"s\", \"topic\": \"t\"" VIA "}]",
+         "routes[0].filter", "shared"},
+        {"[{ \"name\": \"a\", \"filter\": \"a\", \"stream\": \"s_{client_id}\", \"topic\": \"t\"" VIA "}]",
+         "routes[0].stream", "does not show"},
+        {"[{ \"name\": \"a\", \"filter\": \"a\", \"stream\": \"s\", \"topic\": \"t\", \"partition_key\": "
+         "\"{username}\"" VIA "}]",
+         "routes[0].partition_key", "does not show"},
+        /* loops: with itself, with the same names, with a template on either side */
+        {"[{ \"name\": \"a\", \"filter\": \"a\", \"stream\": \"s\", \"topic\": \"t\", \"direction\": "
+         "\"both\", "
+         "\"via\": \"subscription\" }]",
+         "routes[0].via", "again and again"},
+        {"[" ROUTE("a", VIA) ", " ROUTE("b", ", \"direction\": \"in\"") "]", "routes[0].via", "route \"b\""},
+        {"[" ROUTE("a",
+                   VIA) ", { \"name\": \"b\", \"filter\": \"{x}/b\", \"stream\": \"{x}s\", \"topic\": \"t\", "
+                        "\"direction\": \"both\" }]",
+         "routes[0].via", "route \"b\""},
+        {"[" ROUTE("b", ", \"direction\": \"in\"") ", { \"name\": \"a\", \"filter\": \"{x}/b\", \"stream\": "
+                                                   "\"{x}s\", \"topic\": \"t\"" VIA "}]",
+         "routes[1].via", "route \"b\""},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        CU_ASSERT_TRUE(refuses(load_routes(bad[i][0], &found), bad[i][1], bad[i][2]));
+    struct mi_config *c = load_routes(
+        "[" ROUTE("a", VIA ", \"refuse\": \"reason\"") ", " ROUTE(
+            "b", ", \"direction\": \"in\", \"stamp\": true") ","
+                                                             "{ \"name\": \"c\", \"stream\": \"other\", "
+                                                             "\"topic\": \"t\", \"mqtt_topic\": \"x/y\", "
+                                                             "\"direction\": \"in\" }]",
+        &found);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+    CU_ASSERT_TRUE(c->subscriptions && c->routes[0].subscription && !c->routes[1].subscription);
+    CU_ASSERT_TRUE(has(&found, false, "routes[0].refuse", "no effect"));
+    mi_config_release(c);
+}
+
+static void the_brokers_own_address_is_checked(void)
+{
+    static const struct {
+        const char *text, *host;
+        unsigned port;
+    } good[] = {{"127.0.0.1:1884", "127.0.0.1", 1884},
+                {"localhost:1", "127.0.0.1", 1},
+                {"[::1]:1883", "::1", 1883},
+                {"/run/m:1.sock", "/run/m:1.sock", 0}};
+    char text[200];
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        snprintf(text, sizeof text, "\"broker\": { \"address\": \"%s\" }", good[i].text);
+        struct mi_config *c = load_with(text, &found);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+        CU_ASSERT_STRING_EQUAL(c->self_host, good[i].host);
+        CU_ASSERT_EQUAL(c->self_port, good[i].port);
+        mi_config_release(c);
+    }
+    static const char *const bad[] = {"1883",        "host",        "broker.example:1883",
+                                      "127.0.0.1:0", "127.0.0.1:x", ":1"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        snprintf(text, sizeof text, "\"broker\": { \"address\": \"%s\" }", bad[i]);
+        CU_ASSERT_TRUE(refuses(load_with(text, &found), "broker.address", "write it as") ||
+                       has(&found, true, "broker.address", "not an IP address"));
+    }
+    CU_ASSERT_TRUE(refuses(load_with("\"broker\": { \"username\": \"u\" }", &found), "broker.username",
+                           "has no password"));
+    CU_ASSERT_TRUE(
+        refuses(load_with("\"broker\": { \"username\": \"u\", \"password_file\": \"gone\" }", &found),
+                "broker.password_file", "No such file"));
+}
+
 static CU_TestInfo tests[] = {
     {"one kind of login is needed", one_kind_of_login_is_needed},
     {"a password open to all is refused", a_password_open_to_all_is_refused},
@@ -410,6 +485,8 @@ static CU_TestInfo tests[] = {
     {"other addresses than loopback need access rules", other_addresses_than_loopback_need_access_rules},
     {"client events are a route of their own", client_events_are_a_route_of_their_own},
     {"unmatched comes last", unmatched_comes_last},
+    {"routes by subscription are checked", routes_by_subscription_are_checked},
+    {"the broker's own address is checked", the_brokers_own_address_is_checked},
     CU_TEST_INFO_NULL,
 };
 MI_SUITE_MAIN("config checks", tests)
