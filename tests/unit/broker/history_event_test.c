@@ -13,6 +13,7 @@
 
 static struct mi_history_event *events;
 static struct mi_log silent;
+static struct mi_metrics *metrics;
 static struct mosquitto alice, bob;
 
 static void log_nothing(void *context, enum mi_log_level level, const char *line)
