@@ -233,7 +233,7 @@ static void wrong_arguments_give_2_and_the_usage(void)
 static void help_and_version_are_there(void)
 {
     CU_ASSERT_EQUAL(run("--help"), 0);
-    CU_ASSERT_TRUE(says(out, "mosquitto_iggy check FILE [--print]"));
+    CU_ASSERT_TRUE(says(out, "mosquitto_iggy check FILE [--print | --online]"));
     CU_ASSERT_EQUAL(run("explain --help"), 0);
     CU_ASSERT_TRUE(says(out, "mosquitto_iggy explain FILE TOPIC"));
     CU_ASSERT_EQUAL(run("--version"), 0);
