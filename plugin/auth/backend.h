@@ -30,6 +30,9 @@ struct mi_backend_functions {
      * too many under way, memory is out, or it is known to be away (one check a second goes through then, to
      * find out). */
     bool (*check)(void *self, uint64_t ticket, struct mi_span username, struct mi_span password);
+    /* Main thread. Asks for a user's topic rights, where it knows any (else NULL): told through the function
+     * that the back end was given for that. false: not now. */
+    bool (*rights)(void *self, struct mi_span username);
     /* Any thread: is it there, as far as is known now? */
     bool (*reachable)(void *self);
 };

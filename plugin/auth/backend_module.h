@@ -9,13 +9,17 @@
 #include "base/log.h"
 
 /* Both sides are built together; another number is refused. */
-enum { MI_BACKEND_MODULE_VERSION = 1 };
+enum { MI_BACKEND_MODULE_VERSION = 2 };
 
 struct mi_backend_module_options {
     const char *connection;   /* how to reach it, a secret; copied, wiped in the end */
     uint64_t timeout_ns;      /* of a connection, of a query, of waiting for the turn */
     const struct mi_log *log; /* thread-safe */
     struct mi_backend_sink sink;
+    /* NULL: nobody wants to know rights. Told before the answer to a login, and when asked for: text is lines
+     * of an acl_file (acl_file.h), NULL when there is no such user, or one who may not log in. Any thread. */
+    void (*rights)(void *context, struct mi_span username, const char *text);
+    void *rights_context;
 };
 
 /* What the library exports under MI_BACKEND_MODULE_SYMBOL. */

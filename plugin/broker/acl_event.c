@@ -11,7 +11,7 @@ static int on_acl_check(int event, void *data, void *userdata)
 
 static bool wanted(const struct mi_plugin *p)
 {
-    return p->authorize || (!p->compat.v2_1 && mi_subscriptions_wanted(p));
+    return p->authorize || p->user_rules || (!p->compat.v2_1 && mi_subscriptions_wanted(p));
 }
 
 int mi_acl_event_register(struct mi_plugin *p)
@@ -64,8 +64,27 @@ static bool authorized(const struct mi_plugin *p, const struct mosquitto_evt_acl
     }
 }
 
+/* The plugin's own connection, which no other client can have: its password is known to nobody. */
+static bool is_own(const struct mi_plugin *p, const struct mi_acl_client *client)
+{
+    return mi_via_is_own(p->via, client->client_id) && mi_span_equal(client->username, client->client_id);
+}
+
+/* By a database: as with an acl_file a SUBSCRIBE is not refused, what it brings is checked. */
+static bool ruled(const struct mi_plugin *p, const struct mosquitto_evt_acl_check *e)
+{
+    const struct mi_acl_client client = {mi_span_of(mosquitto_client_username(e->client)),
+                                         mi_span_of(mosquitto_client_id(e->client))};
+    if ((e->access != MOSQ_ACL_WRITE && e->access != MOSQ_ACL_READ) || is_own(p, &client))
+        return true;
+    return mi_user_rules_allow(p->user_rules, &client, mi_span_of(e->topic),
+                               e->access == MOSQ_ACL_WRITE ? MI_ACL_WRITE : MI_ACL_READ);
+}
+
 int mi_acl_event(struct mi_plugin *p, const struct mosquitto_evt_acl_check *e)
 {
+    if (p->user_rules && !ruled(p, e))
+        return MOSQ_ERR_ACL_DENIED;
     if (p->authorize && !authorized(p, e))
         return MOSQ_ERR_ACL_DENIED;
     if (!p->compat.v2_1)

@@ -115,9 +115,11 @@ static bool may_read(const struct mi_history_event *h, const struct asked *a, co
     const struct mi_authorize_client who = {mi_span_of(a->username), mi_span_of(a->client_id)};
     if (h->o.authorize && !mi_authorize_read(h->o.authorize, &who, mi_span_of(topic)))
         return false;
+    struct mi_acl_client client = {mi_span_of(a->username), mi_span_of(a->client_id)};
+    if (h->o.rules && !mi_user_rules_allow(h->o.rules, &client, mi_span_of(topic), MI_ACL_READ))
+        return false;
     if (!h->acl || (h->o.v2_1 && h->o.config->history_rights == MI_HISTORY_BY_SUBSCRIBE))
         return true; /* refused_to_all let it begin */
-    struct mi_acl_client client = {mi_span_of(a->username), mi_span_of(a->client_id)};
     return mi_acl_file_allows(h->acl, &client, mi_span_of(topic), MI_ACL_READ);
 }
 

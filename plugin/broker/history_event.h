@@ -33,6 +33,7 @@ struct mi_history_event_options {
     const struct mi_clock *clock;
     const struct mi_log *log;
     struct mi_authorize *authorize; /* NULL: Iggy's rights do not count */
+    struct mi_user_rules *rules;    /* NULL: nor do a database's */
 };
 
 struct mi_history_event *mi_history_event_new(const struct mi_history_event_options *options);

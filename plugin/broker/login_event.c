@@ -75,14 +75,47 @@ static int use_iggy(struct mi_plugin *p)
     return 0;
 }
 
+static bool ask_rights(void *context, struct mi_span username)
+{
+    const struct mi_plugin *p = context;
+    const struct mi_login_events *l = p->logins;
+    return mi_loaded_module_of(l->module)->functions->rights(l->database, username);
+}
+
+static void tell_rights(void *context, struct mi_span username, const char *text)
+{
+    struct mi_plugin *p = context;
+    mi_user_rules_tell(p->user_rules, username, text);
+    mi_wakeup_call(p->wakeup);
+}
+
+static int make_user_rules(struct mi_plugin *p, struct mi_error *err)
+{
+    struct mi_user_rules_options options = {
+        .max_users = p->config->auth.cache_size, /* who is remembered as logged in is known here, too */
+        .refresh_ns = p->config->auth.refresh_ns,
+        .clock = &mi_clock_system,
+        .log = p->log,
+        .ask = ask_rights,
+        .context = p,
+    };
+    p->user_rules = mi_user_rules_new(&options);
+    return p->user_rules ? 0 : mi_error_set(err, "out of memory");
+}
+
 static int use_database(struct mi_plugin *p, struct mi_error *err)
 {
     struct mi_login_events *l = p->logins;
+    bool rights = p->config->auth.authorize == MI_AUTHORIZE_BY_POSTGRESQL;
+    if (rights && make_user_rules(p, err) != 0)
+        return -1;
     struct mi_backend_module_options options = {
         .connection = p->config->auth.connection,
         .timeout_ns = p->config->auth.database_timeout_ns,
         .log = p->log,
         .sink = mi_login_sink(l->login),
+        .rights = rights ? tell_rights : NULL,
+        .rights_context = p,
     };
     l->module = mi_loaded_module_open("mosquitto_iggy_postgresql.so", err);
     if (!l->module)
@@ -126,6 +159,8 @@ void mi_login_event_free(struct mi_plugin *p)
     if (p->logins->database)
         mi_loaded_module_of(p->logins->module)->close(p->logins->database);
     mi_loaded_module_close(p->logins->module);
+    mi_user_rules_free(p->user_rules);
+    p->user_rules = NULL;
     mi_login_free(p->logins->login);
     free(p->logins);
     p->logins = NULL;
@@ -161,6 +196,8 @@ void mi_login_event_follow_config(struct mi_plugin *p)
     if (!p->logins)
         return;
     mi_login_set_rules(p->logins->login, &rules);
+    if (p->user_rules)
+        mi_user_rules_set_refresh(p->user_rules, p->config->auth.refresh_ns);
     if (p->logins->database && p->config->auth.connection)
         mi_loaded_module_of(p->logins->module)
             ->set_connection(p->logins->database, p->config->auth.connection);

@@ -211,18 +211,19 @@ static int make_parts(struct mi_plugin *p)
         mi_bridge_inbox(p->bridge), p->metrics, &mi_clock_system, p->log, p->retained, &p->compat};
     p->inject = mi_inject_new(&inject);
     p->events = mi_client_events_new();
+    if (mi_login_event_make(p, &err) != 0)
+        return refused(p, &err);
     struct mi_history_event_options history = {mi_bridge_history(p->bridge),
                                                p->compat.v2_1,
                                                p->config,
                                                p->metrics,
                                                &mi_clock_system,
                                                p->log,
-                                               p->authorize};
+                                               p->authorize,
+                                               p->user_rules};
     p->history = mi_history_event_new(&history);
     if (!p->inject || !p->events || !p->history || !mi_interest_events_follow_config(p))
         return no_memory(p);
-    if (mi_login_event_make(p, &err) != 0)
-        return refused(p, &err);
     p->via = mi_via_new(p, &err);
     if (!p->via)
         return refused(p, &err);

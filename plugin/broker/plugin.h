@@ -5,6 +5,7 @@
 #ifndef MI_PLUGIN_H
 #define MI_PLUGIN_H
 
+#include "auth/user_rules.h"
 #include "base/log.h"
 #include "broker/authorize.h"
 #include "broker/compat.h"
@@ -46,10 +47,11 @@ struct mi_plugin {
     struct mi_via *via;
     bool via_more; /* it has more to do at once */
     struct mi_wakeup *wakeup;
-    struct mi_authorize *authorize; /* NULL: auth.authorize is off */
-    struct mi_login_events *logins; /* NULL: the plugin has no part in logins */
-    struct mi_watchdog *watchdog;   /* until the first TICK */
-    bool acl_registered;            /* ACL_CHECK */
+    struct mi_authorize *authorize;   /* NULL: auth.authorize is off */
+    struct mi_user_rules *user_rules; /* topic rights from a database; NULL: auth.authorize is another */
+    struct mi_login_events *logins;   /* NULL: the plugin has no part in logins */
+    struct mi_watchdog *watchdog;     /* until the first TICK */
+    bool acl_registered;              /* ACL_CHECK */
     bool somebody_decides; /* as far as the broker's own file tells: it has an acl_file or a plugin for rights
                             */
     bool ticked;

@@ -24,19 +24,21 @@ void mi_tick(struct mi_plugin *p)
     p->via_more = mi_via_tick(p->via);
     if (p->authorize)
         mi_authorize_tick(p->authorize, kick, p);
+    if (p->user_rules)
+        mi_user_rules_tick(p->user_rules, kick, p);
     inject(p);
     if (!mi_log_queue_empty(p->log_queue))
         mi_log_queue_drain(p->log_queue);
 }
 
 /* With the will, as for anybody whose connection breaks; whether it may be published is asked again. What was
- * remembered of logins is asked of Iggy again, too. */
+ * remembered of logins is asked for again, too. */
 static void kick(void *context, const char *username)
 {
     struct mi_plugin *p = context;
     mi_login_event_follow_config(p);
     mi_log_line(p->log, MI_LOG_NOTICE,
-                "Iggy's user \"%s\" was deleted, disabled or made again: its clients are disconnected",
+                "the user \"%s\" was deleted, disabled or made again: its clients are disconnected",
                 username);
     mosquitto_kick_client_by_username(username, true);
 }

@@ -178,9 +178,9 @@ static void check_acl_stated(struct mi_build *b)
     if (b->config->history)
         mi_refuse(b, "broker", "acl", "must be stated for history: say who decides topic rights, %s",
                   choices);
-    else if (b->config->auth.authorize == MI_AUTHORIZE_BY_IGGY)
+    else if (b->config->auth.authorize != MI_AUTHORIZE_BY_NOBODY)
         mi_refuse(b, "broker", "acl",
-                  "must be stated for auth.authorize: say who decides topic rights beside Iggy, %s", choices);
+                  "must be stated for auth.authorize: say who decides topic rights beside it, %s", choices);
     else if (route && series == MI_SERIES_2_0)
         mi_refuse(b, "broker", "acl",
                   "must be stated for \"feed\": \"on_subscribe\" (%s) on Mosquitto 2.0, which shows a "

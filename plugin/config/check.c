@@ -135,6 +135,8 @@ static void check_auth(struct mi_build *b)
     struct mi_auth_config *a = &b->config->auth;
     if (a->login == MI_LOGIN_FROM_POSTGRESQL && !a->connection_file)
         mi_refuse(b, "auth", "login", "\"postgresql\" needs connection_file: how to reach the database");
+    if (a->authorize == MI_AUTHORIZE_BY_POSTGRESQL && a->login != MI_LOGIN_FROM_POSTGRESQL)
+        mi_refuse(b, "auth", "authorize", "\"postgresql\" needs \"login\": \"postgresql\"");
     if (a->connection_file)
         a->connection = read_secret(b, "auth", "connection_file", a->connection_file);
 }

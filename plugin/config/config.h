@@ -31,7 +31,7 @@ enum mi_login_from { MI_LOGIN_FROM_NOBODY, MI_LOGIN_FROM_IGGY, MI_LOGIN_FROM_POS
 enum mi_on_unavailable { MI_AWAY_DENY, MI_AWAY_CACHED, MI_AWAY_NEXT };
 enum mi_otherwise { MI_OTHERWISE_DENY, MI_OTHERWISE_NEXT };
 /* Whose rights on topics count here, and on topics that no route has to do with. */
-enum mi_authorize_by { MI_AUTHORIZE_BY_NOBODY, MI_AUTHORIZE_BY_IGGY };
+enum mi_authorize_by { MI_AUTHORIZE_BY_NOBODY, MI_AUTHORIZE_BY_IGGY, MI_AUTHORIZE_BY_POSTGRESQL };
 enum mi_unmapped { MI_UNMAPPED_ALLOW, MI_UNMAPPED_DENY, MI_UNMAPPED_NEXT };
 
 struct mi_auth_config {

@@ -356,21 +356,23 @@ const struct mi_option mi_options[] = {
      .max = 1000,
      .help = "Logins a second that Iggy is asked for, two at a time: each costs it about 15 ms of the thread "
              "that serves its HTTP. Who comes faster waits up to five seconds."},
-    {MI_AT_AUTH, "authorize", MI_CHOICE, IN_CONFIG(auth.authorize), .choices = "none|iggy",
+    {MI_AT_AUTH, "authorize", MI_CHOICE, IN_CONFIG(auth.authorize), .choices = "none|iggy|postgresql",
      .fallback = "none", .fixed = true,
      .help =
          "Whose rights on topics count beside what `broker.acl` says. `iggy`: to publish on a topic that a "
          "route has to do with, a client's user needs Iggy's right to send to the stream and topic behind "
          "it, and to read it the right to poll (docs/security.md). Needs the rights read_users and "
-         "read_streams, and `broker.acl`."},
+         "read_streams, and `broker.acl`. `postgresql`: a row of the table `mqtt_acl` must allow it "
+         "(docs/postgresql.md); needs `broker.acl`."},
     {MI_AT_AUTH, "unmapped", MI_CHOICE, IN_CONFIG(auth.unmapped), .choices = "allow|deny|next",
      .fallback = "allow",
-     .help = "Topics that no route has to do with, under `authorize`: there is nothing against them, they "
+     .help = "Topics that no route has to do with, under `\"authorize\": \"iggy\"`: there is nothing against "
+             "them, they "
              "are refused, or whoever `broker.acl` names must allow them. What `broker.acl` denies stays "
              "denied in each case."},
     {MI_AT_AUTH, "refresh", MI_TIME, IN_CONFIG(auth.refresh_ns), .unit_ns = 1, .fallback = "30s",
      .min = MS(100), .max = SECONDS(3600),
-     .help = "How often users and their rights are read from Iggy, under `authorize`: so long may a change "
+     .help = "How often users and their rights are read again, under `authorize`: so long may a change "
              "take, and longer with more than 100 users per second of it."},
     {MI_AT_AUTH, "connection_file", MI_PATH, IN_CONFIG(auth.connection_file), .absent = "not used",
      .help =

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "auth/acl_match.h"
 #include "base/clock.h"
 
 static const char find_user[] = "SELECT password, allow FROM mqtt_user WHERE username = $1";
+static const char find_rights[] = "SELECT topic, access FROM mqtt_acl WHERE username = $1 LIMIT 10000";
 
 struct mi_pg_connection {
     PGconn *conn;
@@ -114,7 +116,7 @@ static void ignore_notice(void *arg, const PGresult *r)
     (void)r;
 }
 
-int mi_pg_connect(struct mi_pg_connection *c, const char *connection, uint64_t timeout_ns,
+int mi_pg_connect(struct mi_pg_connection *c, const char *connection, bool rights, uint64_t timeout_ns,
                   struct mi_error *err)
 {
     static const char *const keys[] = {"dbname", "fallback_application_name", NULL};
@@ -133,6 +135,8 @@ int mi_pg_connect(struct mi_pg_connection *c, const char *connection, uint64_t t
     if (!command(c, PQsendQuery(c->conn, limit), deadline_ns) ||
         !command(c, PQsendPrepare(c->conn, "mi_user", find_user, 1, NULL), deadline_ns))
         return failed(c, "preparing the query of mqtt_user", err);
+    if (rights && !command(c, PQsendPrepare(c->conn, "mi_rights", find_rights, 1, NULL), deadline_ns))
+        return failed(c, "preparing the query of mqtt_acl", err);
     return 0;
 }
 
@@ -154,18 +158,54 @@ static void read_user(const PGresult *r, struct mi_pg_user *user)
         memcpy(user->hash, hash, strlen(hash) + 1);
 }
 
-int mi_pg_find_user(struct mi_pg_connection *c, const char *username, uint64_t timeout_ns,
-                    struct mi_pg_user *user, struct mi_error *err)
+/* Rows, or NULL. */
+static PGresult *ask(struct mi_pg_connection *c, const char *statement, const char *username,
+                     uint64_t timeout_ns)
 {
     const char *const values[] = {username};
     uint64_t deadline_ns = mi_now_ns(&mi_clock_system) + timeout_ns;
-    PGresult *r =
-        PQsendQueryPrepared(c->conn, "mi_user", 1, values, NULL, NULL, 0) ? result(c, deadline_ns) : NULL;
-    if (!r || PQresultStatus(r) != PGRES_TUPLES_OK) {
-        PQclear(r);
+    bool sent = PQsendQueryPrepared(c->conn, statement, 1, values, NULL, NULL, 0);
+    PGresult *r = sent ? result(c, deadline_ns) : NULL;
+    if (r && PQresultStatus(r) == PGRES_TUPLES_OK)
+        return r;
+    PQclear(r);
+    return NULL;
+}
+
+int mi_pg_find_user(struct mi_pg_connection *c, const char *username, uint64_t timeout_ns,
+                    struct mi_pg_user *user, struct mi_error *err)
+{
+    PGresult *r = ask(c, "mi_user", username, timeout_ns);
+    if (!r)
         return failed(c, "asking mqtt_user", err);
-    }
     read_user(r, user);
+    PQclear(r);
+    return 0;
+}
+
+/* As "pattern" lines, the only ones that know %u and %c: there they stand for a whole level each. */
+bool mi_pg_rights_line(struct mi_buf *lines, const char *topic, const char *access)
+{
+    static const char *const words[] = {"read", "write", "readwrite"};
+    size_t len = strlen(topic);
+    bool known = access[0] >= '1' && access[0] <= '3' && access[1] == '\0';
+    if (!known || len == 0 || topic[0] == ' ' || topic[len - 1] == ' ' || strpbrk(topic, "\r\n\t") ||
+        mi_acl_filter_check(mi_span_of(topic)) != NULL)
+        return false;
+    return mi_buf_addf(lines, "pattern %s ", words[access[0] - '1']) && mi_buf_add_text(lines, topic) &&
+           mi_buf_add_byte(lines, '\n');
+}
+
+int mi_pg_find_rights(struct mi_pg_connection *c, const char *username, uint64_t timeout_ns,
+                      struct mi_buf *lines, size_t *skipped, struct mi_error *err)
+{
+    PGresult *r = ask(c, "mi_rights", username, timeout_ns);
+    if (!r)
+        return failed(c, "asking mqtt_acl", err);
+    for (int i = 0; i < PQntuples(r); i++)
+        if (PQgetisnull(r, i, 0) || PQgetisnull(r, i, 1) ||
+            !mi_pg_rights_line(lines, PQgetvalue(r, i, 0), PQgetvalue(r, i, 1)))
+            (*skipped)++;
     PQclear(r);
     return 0;
 }

@@ -19,9 +19,9 @@ enum { SHORTEST_PAUSE_MS = 100, LONGEST_PAUSE_MS = 10000 };
 struct ask {
     struct ask *next;
     uint64_t ticket, deadline_ns;
-    size_t size; /* of text */
-    const char *password;
-    char text[]; /* name, NUL, password, NUL */
+    size_t size;          /* of text */
+    const char *password; /* NULL: only the rights are asked for */
+    char text[];          /* name, NUL, password, NUL */
 };
 
 struct worker {
@@ -43,7 +43,7 @@ struct worker {
     /* the thread */
     struct mi_pg_connection *database;
     uint64_t pause_ms;
-    struct mi_log_limit limit;
+    struct mi_log_limit limit, row_limit;
 };
 
 static void *run(void *arg);
@@ -177,9 +177,8 @@ static bool enqueue(struct worker *w, struct ask *a)
     return room;
 }
 
-static bool check(void *self, uint64_t ticket, struct mi_span username, struct mi_span password)
+static bool enqueue_ask(struct worker *w, uint64_t ticket, struct mi_span username, struct mi_span password)
 {
-    struct worker *w = self;
     uint64_t now = mi_now_ns(&mi_clock_system);
     if (!reachable(w) && now < atomic_load(&w->try_ns))
         return false;
@@ -190,17 +189,30 @@ static bool check(void *self, uint64_t ticket, struct mi_span username, struct m
     a->ticket = ticket;
     a->deadline_ns = now + w->options.timeout_ns;
     a->size = size;
-    a->password = a->text + username.len + 1;
     memcpy(a->text, username.data, username.len);
-    memcpy(a->text + username.len + 1, password.data, password.len);
+    if (password.len) {
+        a->password = a->text + username.len + 1;
+        memcpy(a->text + username.len + 1, password.data, password.len);
+    }
     if (enqueue(w, a))
         return true;
     free_ask(a);
     return false;
 }
 
+static bool check(void *self, uint64_t ticket, struct mi_span username, struct mi_span password)
+{
+    return enqueue_ask(self, ticket, username, password);
+}
+
+static bool rights(void *self, struct mi_span username)
+{
+    bool plain = is_plain(username) && username.len <= MAX_NAME && mi_utf8_valid(username);
+    return !plain || enqueue_ask(self, 0, username, mi_span_of(""));
+}
+
 const struct mi_backend_functions mi_pg_worker_functions = {
-    .name = "postgresql", .possible = possible, .check = check, .reachable = reachable};
+    .name = "postgresql", .possible = possible, .check = check, .rights = rights, .reachable = reachable};
 
 /* ---- the thread ---- */
 
@@ -239,19 +251,38 @@ static int connect_database(struct worker *w, struct mi_error *err)
         return mi_error_set(err, "out of memory");
     int rc = 0;
     if (renew || !mi_pg_connection_open(w->database))
-        rc = mi_pg_connect(w->database, connection, w->options.timeout_ns, err);
+        rc = mi_pg_connect(w->database, connection, w->options.rights != NULL, w->options.timeout_ns, err);
     free_secret(connection);
     return rc;
 }
 
+/* What the database says of one user. */
+struct found {
+    struct mi_pg_user user;
+    struct mi_buf lines; /* the rights, where they are wanted */
+    size_t skipped;
+};
+
+static int look(struct worker *w, const char *username, struct found *f, struct mi_error *err)
+{
+    uint64_t timeout_ns = w->options.timeout_ns;
+    mi_buf_reset(&f->lines);
+    f->skipped = 0;
+    if (mi_pg_find_user(w->database, username, timeout_ns, &f->user, err) != 0)
+        return -1;
+    if (!w->options.rights || !f->user.allowed)
+        return 0;
+    return mi_pg_find_rights(w->database, username, timeout_ns, &f->lines, &f->skipped, err);
+}
+
 /* With one more try on a new connection: the one that was there may have been dead for hours. */
-static int find_user(struct worker *w, const char *username, struct mi_pg_user *user, struct mi_error *err)
+static int find(struct worker *w, const char *username, struct found *f, struct mi_error *err)
 {
     bool fresh = !mi_pg_connection_open(w->database);
     for (;;) {
         if (connect_database(w, err) != 0)
             return -1;
-        if (mi_pg_find_user(w->database, username, w->options.timeout_ns, user, err) == 0)
+        if (look(w, username, f, err) == 0)
             return 0;
         if (fresh)
             return -1;
@@ -291,20 +322,39 @@ static enum mi_backend_answer judge(struct worker *w, const struct ask *a, const
     return mi_bcrypt_verify(a->password, user->hash) && user->allowed ? MI_BACKEND_YES : MI_BACKEND_NO;
 }
 
+static void tell_rights(struct worker *w, const struct ask *a, struct found *f)
+{
+    if (!w->options.rights)
+        return;
+    if (f->skipped)
+        mi_log_limited(
+            w->options.log, &w->row_limit, mi_now_ns(&mi_clock_system), LOG_S * MI_NS_PER_S, MI_LOG_WARNING,
+            "auth.authorize: mqtt_acl holds rows that give nothing: a topic that is no MQTT filter, or "
+            "an access that is not 1, 2 or 3");
+    bool whole = mi_buf_add_byte(&f->lines, 0);
+    const char *text = whole ? (const char *)f->lines.data : "";
+    w->options.rights(w->options.rights_context, mi_span_of(a->text), f->user.allowed ? text : NULL);
+}
+
 static enum mi_backend_answer serve(struct worker *w, const struct ask *a)
 {
     struct mi_error err = {""};
-    struct mi_pg_user user;
+    struct found f = {0};
     uint64_t now = mi_now_ns(&mi_clock_system);
     if (now >= a->deadline_ns || (atomic_load(&w->away) && now < atomic_load(&w->try_ns)))
         return MI_BACKEND_UNAVAILABLE;
-    if (find_user(w, a->text, &user, &err) != 0) {
+    mi_buf_init(&f.lines, MI_PG_MAX_RIGHTS_BYTES);
+    enum mi_backend_answer answer = MI_BACKEND_UNAVAILABLE;
+    if (find(w, a->text, &f, &err) != 0) {
         note_failure(w, &err);
-        return MI_BACKEND_UNAVAILABLE;
+    } else {
+        note_success(w);
+        answer = a->password ? judge(w, a, &f.user) : f.user.allowed ? MI_BACKEND_YES : MI_BACKEND_NO;
+        if (answer == MI_BACKEND_YES || !a->password)
+            tell_rights(w, a, &f);
     }
-    note_success(w);
-    enum mi_backend_answer answer = judge(w, a, &user);
-    explicit_bzero(&user, sizeof user);
+    mi_buf_fini(&f.lines);
+    explicit_bzero(&f.user, sizeof f.user);
     return answer;
 }
 
@@ -313,7 +363,8 @@ static void *run(void *arg)
     struct worker *w = arg;
     for (struct ask *a; (a = next_ask(w)) != NULL;) {
         struct mi_backend_reply reply = {.answer = serve(w, a), .owner = ""};
-        w->options.sink.answer(w->options.sink.context, a->ticket, &reply);
+        if (a->password)
+            w->options.sink.answer(w->options.sink.context, a->ticket, &reply);
         free_ask(a);
     }
     return NULL;

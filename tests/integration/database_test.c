@@ -18,6 +18,8 @@
 #define AUTH(more)                                                                                   \
     RIG_CONFIG "'auth':{'login':'postgresql','connection_file':'DIR/database','rate_per_address':0," \
                "'database_timeout':'2s'" more "}," ROUTES
+/* With the rows of mqtt_acl as the only rights. */
+#define RIGHTS AUTH(",'authorize':'postgresql','refresh':'1s'},'broker':{'acl':'none'")
 
 static const char tables[] =
     "CREATE TABLE mqtt_user (id serial PRIMARY KEY, username text NOT NULL UNIQUE, password text NOT NULL,"
@@ -241,6 +243,105 @@ static void another_database_at_a_reload(void)
     CU_ASSERT_EQUAL(mi_broker_count(&rig->broker, REST), 0);
 }
 
+/* ---- rights ---- */
+
+static struct mi_mqtt *connect_as(const char *username, const char *client_id)
+{
+    struct mi_mqtt_options o = {.port = rig->broker.port,
+                                .client_id = client_id,
+                                .username = username,
+                                .password = "correct horse",
+                                .protocol = MQTT_PROTOCOL_V5};
+    struct mi_mqtt *m = NULL;
+    for (unsigned i = 0; !m && i < 100; i++) {
+        mi_sleep_ms(i ? 50 : 0);
+        m = mi_mqtt_connect(&o);
+    }
+    CU_ASSERT_PTR_NOT_NULL_FATAL(m);
+    return m;
+}
+
+enum { DENIED = 0x87, NOBODY_LISTENS = 0x10 };
+
+static bool may_publish(struct mi_mqtt *m, const char *topic)
+{
+    int reason = mi_mqtt_say(m, topic, "x", 1);
+    CU_ASSERT_TRUE(reason == 0 || reason == NOBODY_LISTENS || reason == DENIED);
+    return reason != DENIED;
+}
+
+/* Waits until it may, or may not, any more. */
+static bool comes_to(struct mi_mqtt *m, const char *topic, bool allowed)
+{
+    for (uint64_t end = mi_monotonic_ms() + 15000; mi_monotonic_ms() < end && mi_mqtt_connected(m);
+         mi_mqtt_run(m, 50))
+        if (may_publish(m, topic) == allowed)
+            return true;
+    return false;
+}
+
+static const char rights[] =
+    "CREATE TABLE mqtt_acl (id serial PRIMARY KEY, username text NOT NULL, topic text NOT NULL,"
+    " access smallint NOT NULL DEFAULT 3);"
+    "INSERT INTO mqtt_acl (username, topic, access) VALUES ('anna', 'news/#', 1), ('anna', "
+    "'devices/%c/state', 2),"
+    "('anna', 'own/%u/#', 3), ('bert', 'news/#', 3), ('bert', 'broken/#/x', 3), ('bert', 'secret', 0)";
+
+static void rows_of_mqtt_acl_are_rights(void)
+{
+    if (!start())
+        return;
+    CU_ASSERT_TRUE(mi_postgres_run(&postgres, rights));
+    CU_ASSERT_TRUE_FATAL(mi_broker_stop(&rig->broker, 20000));
+    CU_ASSERT_TRUE_FATAL(mi_broker_config(&rig->broker, RIGHTS, rig->iggy.port) &&
+                         mi_broker_start(&rig->broker));
+    struct mi_mqtt *anna = connect_as("anna", "d1"), *bert = connect_as("bert", "d2");
+    CU_ASSERT_TRUE(may_publish(anna, "devices/d1/state"));
+    CU_ASSERT_FALSE(may_publish(anna, "devices/d2/state"));
+    CU_ASSERT_TRUE(may_publish(anna, "own/anna/x"));
+    CU_ASSERT_FALSE(may_publish(anna, "own/bert/x"));
+    CU_ASSERT_FALSE(may_publish(anna, "news/today"));
+    CU_ASSERT_FALSE(may_publish(bert, "secret"));
+    CU_ASSERT_FALSE(may_publish(bert, "broken/1/x"));
+    CU_ASSERT_TRUE(mi_mqtt_subscribe(anna, "#", 1)); /* what it brings is checked one by one */
+    CU_ASSERT_TRUE(may_publish(bert, "news/today"));
+    CU_ASSERT_TRUE(mi_mqtt_wait(anna, 1, 5000));
+    CU_ASSERT_TRUE(mi_postgres_run(
+        &postgres, "INSERT INTO mqtt_acl (username, topic, access) VALUES ('bert', 'private', 2)"));
+    CU_ASSERT_TRUE(comes_to(bert, "private", true)); /* and anna does not see it */
+    CU_ASSERT_TRUE(may_publish(bert, "news/later"));
+    CU_ASSERT_TRUE(mi_mqtt_wait(anna, 2, 5000));
+    CU_ASSERT_STRING_EQUAL(mi_mqtt_message(anna, 1)->topic, "news/later");
+    struct mi_mqtt *nobody = rig_client(rig, "nobody", MQTT_PROTOCOL_V5);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(nobody);
+    CU_ASSERT_FALSE(may_publish(nobody, "news/today"));
+    CU_ASSERT_TRUE(mi_broker_says(&rig->broker, "rows that give nothing", 1000));
+    mi_mqtt_close(anna);
+    mi_mqtt_close(bert);
+    mi_mqtt_close(nobody);
+}
+
+static void rights_that_are_taken_away(void)
+{
+    if (!start())
+        return;
+    struct mi_mqtt *bert = connect_as("bert", "d2"), *anna = connect_as("anna", "d1");
+    CU_ASSERT_TRUE(may_publish(bert, "news/today"));
+    CU_ASSERT_TRUE(
+        mi_postgres_run(&postgres, "DELETE FROM mqtt_acl WHERE username = 'bert' AND topic = 'news/#'"));
+    CU_ASSERT_TRUE(comes_to(bert, "news/today", false));
+    CU_ASSERT_TRUE(mi_postgres_run(&postgres, "UPDATE mqtt_user SET allow = 0 WHERE username = 'bert'"));
+    for (uint64_t end = mi_monotonic_ms() + 15000; mi_monotonic_ms() < end && mi_mqtt_connected(bert);)
+        mi_mqtt_run(bert, 50);
+    CU_ASSERT_FALSE(mi_mqtt_connected(bert)); /* a user who may not log in any more is disconnected */
+    CU_ASSERT_TRUE(mi_mqtt_connected(anna));
+    CU_ASSERT_TRUE(may_publish(anna, "own/anna/x"));
+    CU_ASSERT_EQUAL(try("bert", "correct horse", 4), REFUSED_311);
+    CU_ASSERT_TRUE(mi_postgres_run(&postgres, "UPDATE mqtt_user SET allow = 1 WHERE username = 'bert'"));
+    mi_mqtt_close(bert);
+    mi_mqtt_close(anna);
+}
+
 static void the_end_does_not_wait_for_the_database(void)
 {
     if (!start())
@@ -276,6 +377,8 @@ static CU_TestInfo tests[] = {
     {"a connection that died unnoticed", a_connection_that_died_unnoticed},
     {"a query that hangs", a_query_that_hangs},
     {"another database at a reload", another_database_at_a_reload},
+    {"rows of mqtt_acl are rights", rows_of_mqtt_acl_are_rights},
+    {"rights that are taken away", rights_that_are_taken_away},
     {"the end does not wait for the database", the_end_does_not_wait_for_the_database},
     {"others must not read the file", others_must_not_read_the_file},
     CU_TEST_INFO_NULL};

@@ -77,7 +77,8 @@ static void wake(void *context)
 
 static void set_up(struct fixture *f, const struct mi_login_rules *rules)
 {
-    static const struct mi_backend_functions functions = {"test", possible, check, reachable};
+    static const struct mi_backend_functions functions = {
+        .name = "test", .possible = possible, .check = check, .reachable = reachable};
     memset(f, 0, sizeof *f);
     current = f;
     f->now = 1000 * S;
