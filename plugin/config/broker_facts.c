@@ -79,17 +79,20 @@ static const char *database(struct mi_build *b, const struct mi_broker_file *f)
     const char *other = b->broker->series == MI_SERIES_2_1 ? getenv("MOSQUITTO_PERSISTENCE_LOCATION") : NULL;
     folder = other ? other : folder;
     name = name ? name : "mosquitto.db";
-    size_t size = (folder ? strlen(folder) : 0) + strlen(name) + 2;
+    size_t len = folder ? strlen(folder) : 0, size = len + strlen(name) + 2;
     char *path = mi_build_take(b, size);
     if (path)
-        snprintf(path, size, "%s%s%s", folder ? folder : "", folder && *folder ? "/" : "", name);
+        snprintf(path, size, "%s%s%s", folder ? folder : "", len > 0 && folder[len - 1] != '/' ? "/" : "",
+                 name);
     return path;
 }
 
 static void complete(struct mi_build *b, const struct mi_broker_file *f)
 {
     struct mi_broker_facts *facts = &b->config->broker;
-    take_truth(b, "persistence", &facts->persistence, f->persistence);
+    /* With a plugin that keeps the store the file says "false", and yet it is not empty at the next start. */
+    if (f->persistence || !f->persist_plugin)
+        take_truth(b, "persistence", &facts->persistence, f->persistence);
     take_truth(b, "bridges", &facts->bridges, f->bridges);
     if (f->persistence)
         take_text(b, "persistence_file", &facts->persistence_file, database(b, f));

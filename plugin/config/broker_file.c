@@ -259,6 +259,12 @@ static bool decides(const char *path)
            strstr(name, "acl");
 }
 
+static bool keeps_store(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return strstr(slash ? slash + 1 : path, "persist") != NULL;
+}
+
 static void read_plugin(struct reading *r, const char *path, bool global)
 {
     struct mi_broker_section *s = global ? &r->file->sections[0] : where_rights_belong(r);
@@ -268,6 +274,7 @@ static void read_plugin(struct reading *r, const char *path, bool global)
         return;
     }
     s->other_plugins = true;
+    r->file->persist_plugin = r->file->persist_plugin || keeps_store(path);
     if (decides(path)) {
         s->plugin = keep(r, path);
         s->plugin_where = where(r);

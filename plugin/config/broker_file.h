@@ -42,6 +42,7 @@ struct mi_broker_file {
     size_t count;
     /* the whole broker */
     bool persistence, autosave_on_changes, per_listener, bridges;
+    bool persist_plugin; /* a plugin that keeps the store is loaded (2.1: mosquitto_persist_sqlite) */
     const char *persistence_location, *persistence_file; /* NULL: as the broker chooses */
     uint64_t autosave_interval_s, max_queued_messages, max_queued_bytes;
     struct mi_broker_section sections[MI_MAX_LISTENERS];

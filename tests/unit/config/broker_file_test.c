@@ -253,7 +253,7 @@ static void facts_come_from_the_file(void)
     CU_ASSERT_EQUAL(c->broker.acl, MI_ACL_NOT_STATED); /* never guessed */
     CU_ASSERT_TRUE(is(c->broker.acl_file, "/acl"));
     CU_ASSERT_EQUAL(c->broker.persistence, MI_YES);
-    CU_ASSERT_TRUE(is(c->broker.persistence_file, "/p//mosquitto.db"));
+    CU_ASSERT_TRUE(is(c->broker.persistence_file, "/p/mosquitto.db"));
     CU_ASSERT_EQUAL(c->broker.autosave_interval_s, 5);
     CU_ASSERT_EQUAL(c->broker.max_queued_messages, 2000);
     CU_ASSERT_EQUAL(c->broker.bridges, MI_YES);
@@ -269,6 +269,12 @@ static void facts_come_from_the_file(void)
     CU_ASSERT_TRUE(c && is(c->broker.persistence_file, "/env/mosquitto.db"));
     mi_config_release(c);
     unsetenv("MOSQUITTO_PERSISTENCE_LOCATION");
+    c = load_beside(MI_SERIES_2_1, OURS "global_plugin /usr/lib/mosquitto_persist_sqlite.so\n", "} ] }");
+    CU_ASSERT_TRUE(c && c->broker.persistence == MI_NOT_STATED); /* it keeps a store all the same */
+    mi_config_release(c);
+    c = load_beside(MI_SERIES_2_1, OURS "persistence_location /persist/\n", "} ] }");
+    CU_ASSERT_TRUE(c && c->broker.persistence == MI_NO);
+    mi_config_release(c);
 }
 
 static void an_unreadable_file_is_a_warning(void)
