@@ -48,6 +48,13 @@ find_broker() { # suite
   "$here/lay.sh" "$1" "$folder/$1"
 }
 
+# The dynamic-security plugin that belongs to the broker.
+find_dynsec() { # suite
+  local in=$folder/$1
+  [ "$1" = installed ] && in=
+  find "$in"/usr/lib -maxdepth 2 -name mosquitto_dynamic_security.so 2>/dev/null | head -1
+}
+
 # The plugin must find all libraries where the broker finds its own.
 foreign_libraries() { # suite
   [ "$1" != installed ] && "$folder/$1/with-libraries" --list "$plugin" | grep '=>' | grep -vF "=> $(realpath "$folder/$1")/"
@@ -75,7 +82,7 @@ try_suite() { # suite
   fi
   echo "== $suite: mosquitto $version" >&2
   log=$(mktemp)
-  MOSQUITTO=$broker MOSQUITTO_IGGY_PLUGIN=$plugin ctest --test-dir "$build" -L "$label" -j "$jobs" --output-on-failure \
+  MOSQUITTO=$broker MOSQUITTO_IGGY_PLUGIN=$plugin MOSQUITTO_DYNSEC=$(find_dynsec "$suite") ctest --test-dir "$build" -L "$label" -j "$jobs" --output-on-failure \
     --no-tests=error >"$log" 2>&1 || { status=1; cat "$log" >&2; }
   total=$(sed -n 's/.* tests failed out of \([0-9]*\)$/\1/p' "$log")
   failed=$(sed -n 's/.* passed, \([0-9]*\) tests failed.*/\1/p' "$log")
