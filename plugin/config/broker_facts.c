@@ -176,6 +176,7 @@ static void check_acl_stated(struct mi_build *b)
                                   "grant or deny)";
     const struct mi_route_draft *route = on_subscribe(b);
     enum mi_series series = b->broker ? b->broker->series : MI_SERIES_NOT_KNOWN;
+    bool events = b->config->events_subscribe || b->config->events_unsubscribe;
     if (b->config->broker.acl != MI_ACL_NOT_STATED)
         return;
     if (b->config->history)
@@ -189,6 +190,15 @@ static void check_acl_stated(struct mi_build *b)
                   "must be stated for \"feed\": \"on_subscribe\" (%s) on Mosquitto 2.0, which shows a "
                   "subscription only to those who decide it: say who does, %s",
                   route->where, choices);
+    else if (events && series == MI_SERIES_2_0)
+        mi_refuse(
+            b, "broker", "acl",
+            "must be stated for subscriptions as client_events on Mosquitto 2.0, which shows them only to "
+            "those who decide them: say who does, %s",
+            choices);
+    else if (events && series == MI_SERIES_NOT_KNOWN)
+        mi_warn(b, "broker", "acl",
+                "is not stated: on Mosquitto 2.0 subscriptions as client_events need it, one of %s", choices);
     else if (route && series == MI_SERIES_NOT_KNOWN)
         mi_warn(b, "broker", "acl",
                 "is not stated: on Mosquitto 2.0 \"feed\": \"on_subscribe\" (%s) needs it, one of %s",

@@ -178,11 +178,27 @@ static void a_refused_login_is_an_event(void)
     rig_free(rig);
 }
 
+/* On 2.0 whoever sees subscriptions takes part in the decision; guessing would deny or grant. */
+static void subscriptions_on_2_0_need_a_statement(void)
+{
+    struct rig *rig = rig_new(NULL, NULL);
+    CU_ASSERT_TRUE(mi_iggy_server_start(&rig->iggy));
+    CU_ASSERT_TRUE(mi_broker_config(&rig->broker, RIG_CONFIG EVENTS ",'routes':[]}", rig->iggy.port));
+    if (mi_broker_start_and_exit(&rig->broker) == -1) {
+        CU_ASSERT_TRUE(mi_broker_is_2_1(&rig->broker));
+    } else {
+        CU_ASSERT_FALSE(mi_broker_is_2_1(&rig->broker));
+        CU_ASSERT_TRUE(mi_broker_says(&rig->broker, "broker.acl: must be stated for subscriptions", 1000));
+    }
+    rig_free(rig);
+}
+
 static CU_TestInfo tests[] = {
     {"a client leaves its traces", a_client_leaves_its_traces},
     {"nobody can write events", nobody_can_write_events},
     {"a full journal holds nobody up", a_full_journal_holds_nobody_up},
     {"a refused login is an event", a_refused_login_is_an_event},
+    {"subscriptions on 2.0 need a statement", subscriptions_on_2_0_need_a_statement},
     CU_TEST_INFO_NULL,
 };
 MI_SUITE_MAIN("client events", tests)
