@@ -82,8 +82,9 @@ void mi_interest_events_first_tick(struct mi_plugin *p)
 {
     if (p->compat.for_all_clients)
         p->restored = p->compat.for_all_clients(has_subscriptions, p) != MOSQ_ERR_SUCCESS;
+    const struct mi_broker_facts *facts = &p->config->broker;
     if (p->interest)
-        mi_interest_set_unknown(p->interest, p->restored || p->config->broker.bridges != MI_NO);
+        mi_interest_set_unknown(p->interest, p->restored || facts->bridges != MI_NO || facts->deaf);
 }
 
 bool mi_interest_events_waiting(const struct mi_plugin *p)

@@ -12,6 +12,8 @@
  *               not believed
  *   restored    sessions from before the start of the broker: no event tells of them. What they
  *               subscribed to stands in mosquitto.db; where that cannot be read everything is wanted
+ *   listeners   where the broker loads the plugin for one of several it hears of no other: everything is
+ *               wanted
  *   bridges     the broker's own connections subscribe without any event: everything is wanted
  *
  * Main thread only.

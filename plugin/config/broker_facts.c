@@ -15,6 +15,7 @@
 
 static void complete(struct mi_build *b, const struct mi_broker_file *f);
 static void check_acl(struct mi_build *b, const struct mi_broker_file *f);
+static void check_deaf(struct mi_build *b);
 static void check_acl_stated(struct mi_build *b);
 static void check_authorize(struct mi_build *b);
 static void check_history(struct mi_build *b);
@@ -28,6 +29,7 @@ void mi_check_broker(struct mi_build *b)
         complete(b, f);
         check_acl(b, f);
     }
+    check_deaf(b);
     check_acl_stated(b);
     check_authorize(b);
     check_history(b);
@@ -100,6 +102,7 @@ static void complete(struct mi_build *b, const struct mi_broker_file *f)
     if (f->persistence && !f->autosave_on_changes)
         take_number(b, "autosave_interval", &facts->autosave_interval_s, f->autosave_interval_s);
     take_number(b, "max_queued_messages", &facts->max_queued_messages, f->max_queued_messages);
+    facts->deaf = f->ours && !mi_broker_file_hears_all(f);
     take_text(b, "acl_file", &facts->acl_file, mi_broker_file_section(f)->acl_file);
 }
 
@@ -168,6 +171,17 @@ static const struct mi_route_draft *on_subscribe(const struct mi_build *b)
         if ((b->drafts[i].route.direction & MI_IN) && b->drafts[i].route.feed == MI_FEED_ON_SUBSCRIBE)
             return &b->drafts[i];
     return NULL;
+}
+
+static void check_deaf(struct mi_build *b)
+{
+    const struct mi_route_draft *route = on_subscribe(b);
+    if (route && b->config->broker.deaf)
+        mi_route_finding(
+            b, route, false, "feed",
+            "\"on_subscribe\" works as \"always\": the broker loads this plugin for one listener of "
+            "several (per_listener_settings, plugin_use), so the subscriptions of the others are not "
+            "seen; load it for all (on Mosquitto 2.1 by global_plugin)");
 }
 
 static void check_acl_stated(struct mi_build *b)

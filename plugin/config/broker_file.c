@@ -81,6 +81,14 @@ const struct mi_broker_section *mi_broker_file_section(const struct mi_broker_fi
     return &file->sections[0];
 }
 
+bool mi_broker_file_hears_all(const struct mi_broker_file *file)
+{
+    size_t listeners = file->section_count - 1 + (file->sections[0].port != 0);
+    if (listeners <= 1 || file->global)
+        return true;
+    return file->name ? file->uses >= listeners : !file->per_listener;
+}
+
 const char *mi_broker_file_of_arguments(const char *arguments, size_t len)
 {
     const char *found = NULL, *end = arguments + len;
@@ -281,12 +289,22 @@ static void read_plugin(struct reading *r, const char *path, bool global)
     }
 }
 
-/* plugin_load NAME PATH; who uses it where (plugin_use) is not looked at: it counts for all. */
+/* plugin_load NAME PATH: where others are used is not looked at, they count for all. */
 static void read_plugin_load(struct reading *r, char *value)
 {
     char *rest = NULL;
-    if (strtok_r(value, " ", &rest) && rest && *rest)
-        read_plugin(r, rest, true);
+    const char *name = strtok_r(value, " ", &rest);
+    if (!name || !rest || !*rest)
+        return;
+    read_plugin(r, rest, true);
+    if (r->ours)
+        r->file->name = keep(r, name);
+}
+
+static void read_plugin_use(struct reading *r, const char *name)
+{
+    r->ours = r->file->name && strcmp(r->file->name, name) == 0;
+    r->file->uses += r->ours;
 }
 
 static void add_opt(struct reading *r, const char *key, const char *value)
@@ -333,8 +351,11 @@ static void read_rights(struct reading *r, const char *key, char *text)
         read_plugin(r, text, false);
     } else if (strcmp(key, "global_plugin") == 0) {
         read_plugin(r, text, true);
+        r->file->global = r->file->global || r->ours;
     } else if (strcmp(key, "plugin_load") == 0) {
         read_plugin_load(r, text);
+    } else if (strcmp(key, "plugin_use") == 0) {
+        read_plugin_use(r, text);
     }
 }
 

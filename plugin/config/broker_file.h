@@ -35,7 +35,10 @@ struct mi_broker_section {
 struct mi_broker_file {
     const char *path;
     /* our plugin's lines */
-    bool ours; /* it is loaded */
+    bool ours;        /* it is loaded */
+    bool global;      /* by global_plugin */
+    const char *name; /* by plugin_load under this name; NULL: not */
+    size_t uses;      /* listeners that name it in plugin_use */
     struct mi_plugin_opt *opts;
     const char **files; /* beside opts: the file and line */
     unsigned *lines;
@@ -59,6 +62,9 @@ void mi_broker_file_free(struct mi_broker_file *file);
 
 /* The section that our plugin is in: whose ACL it takes part in. */
 const struct mi_broker_section *mi_broker_file_section(const struct mi_broker_file *file);
+
+/* Do the events of all listeners reach our plugin? Else only those of its own. */
+bool mi_broker_file_hears_all(const struct mi_broker_file *file);
 
 /* The file of the -c argument of a command line as /proc/PID/cmdline holds it (NUL-separated); NULL: there is
  * none. */

@@ -90,6 +90,7 @@ struct mi_broker_facts {
     uint64_t autosave_interval_s; /* 0: the broker saves at its end only; UINT64_MAX: not known */
     uint64_t max_queued_messages; /* 0: no limit; UINT64_MAX: not known */
     enum mi_yes_no bridges;       /* has connections to other brokers */
+    bool deaf;                    /* this plugin hears only the clients of one listener of several */
 };
 
 struct mi_config {

@@ -129,6 +129,34 @@ static void listeners_have_sections(void)
     CU_ASSERT_TRUE(is(file.sections[3].plugin, "/x/go-auth.so"));
 }
 
+static void who_hears_all_listeners(void)
+{
+#define TWO(between) "listener 1\n" between "listener 2\n"
+#define PLUGIN "plugin /x/mosquitto_iggy.so\n"
+    static const struct {
+        const char *text;
+        bool all;
+    } cases[] = {
+        {TWO("") PLUGIN, true},
+        {"per_listener_settings true\nlistener 1\n" PLUGIN, true},
+        {"per_listener_settings true\n" TWO(PLUGIN), false},
+        {"per_listener_settings true\n" TWO("") PLUGIN, false},
+        {"per_listener_settings true\n" PLUGIN TWO(""), false},
+        {"per_listener_settings true\nglobal_plugin /x/mosquitto_iggy.so\n" TWO(""), true},
+        {"plugin_load iggy /x/mosquitto_iggy.so\n" TWO("plugin_use iggy\n"), false},
+        {"plugin_load iggy /x/mosquitto_iggy.so\n" TWO("plugin_use iggy\n") "plugin_use iggy\n", true},
+        {"plugin_load iggy /x/mosquitto_iggy.so\n" TWO("plugin_use iggy\n") "plugin_use other\n", false},
+        {"port 1883\nper_listener_settings true\nlistener 2\n" PLUGIN, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CU_ASSERT_TRUE(read_file(cases[i].text));
+        CU_ASSERT_EQUAL(mi_broker_file_hears_all(&file), cases[i].all);
+    }
+    CU_ASSERT_TRUE(
+        read_file("plugin_load iggy /x/mosquitto_iggy.so\nlistener 1\nplugin_use iggy\nplugin_opt_url x\n"));
+    CU_ASSERT_TRUE(has_opt(0, "url", "x", 4));
+}
+
 static void included_files_come_in_the_broker_s_order(void)
 {
     char text[500];
@@ -346,6 +374,12 @@ static void acl_is_stated_where_it_matters(void)
     CU_ASSERT_TRUE(takes(MI_SERIES_2_0, OURS, "} ] }"));
 }
 
+static void one_listener_of_several_is_a_warning(void)
+{
+    CU_ASSERT_TRUE(warns(MI_SERIES_2_0, "per_listener_settings true\nlistener 1\n" OURS "listener 2\n",
+                         ON_SUBSCRIBE ACL("none"), "routes[0].feed", "works as \"always\""));
+}
+
 static void retained_values_need_a_reader(void)
 {
     CU_ASSERT_TRUE(warns(MI_SERIES_2_1, OURS, ", \"feed\": \"on_subscribe\" } ] }", "routes[0].feed",
@@ -387,6 +421,7 @@ static CU_TestInfo tests[] = {
     {"opts belong to the plugin above", opts_belong_to_the_plugin_above},
     {"named plugins are seen", named_plugins_are_seen},
     {"listeners have sections", listeners_have_sections},
+    {"who hears all listeners", who_hears_all_listeners},
     {"included files come in the broker's order", included_files_come_in_the_broker_s_order},
     {"what cannot be read is said", what_cannot_be_read_is_said},
     {"many listeners are bounded", many_listeners_are_bounded},
@@ -396,6 +431,7 @@ static CU_TestInfo tests[] = {
     {"a contradiction is refused", a_contradiction_is_refused},
     {"what agrees is taken", what_agrees_is_taken},
     {"acl is stated where it matters", acl_is_stated_where_it_matters},
+    {"one listener of several is a warning", one_listener_of_several_is_a_warning},
     {"retained values need a reader", retained_values_need_a_reader},
     {"history knows whose rights it can ask", history_knows_whose_rights_it_can_ask},
     {"limits that do not fit are warnings", limits_that_do_not_fit_are_warnings},
