@@ -6,6 +6,7 @@
 #include "broker/dup_guess.h"
 #include "broker/properties.h"
 #include "broker/shared_log.h"
+#include "history/request.h"
 #include "message/envelope.h"
 
 enum {
@@ -51,7 +52,7 @@ int mi_hook_message(struct mi_hook *h, const struct mosquitto_evt_message *event
 {
     struct publish p = {.hook = h, .event = event};
     mi_metrics_add(h->options.metrics, MI_G_PUBLISH_SEEN, 1);
-    if (h->options.config->history && strncmp(event->topic, "$iggy/", 6) == 0)
+    if (h->options.config->history && mi_request_begins(mi_span_of(event->topic)) != SIZE_MAX)
         return MOSQ_ERR_ACL_DENIED; /* answers to requests for history come from us alone */
     if (find_routes(&p) == 0) {
         mi_metrics_add(h->options.metrics, MI_G_UNMATCHED, 1);

@@ -347,6 +347,9 @@ static void a_mount_point_is_kept_in_front(void)
     struct mi_mqtt *c = rig_client(r, "mounted", MQTT_PROTOCOL_V311);
     CU_ASSERT_PTR_NOT_NULL_FATAL(c);
     CU_ASSERT_TRUE(mi_mqtt_say(c, "rooms/1", "inside", 1) < 0x80);
+    struct mi_mqtt *forger = rig_client(r, "forger", MQTT_PROTOCOL_V5);
+    CU_ASSERT_EQUAL(mi_mqtt_say(forger, "$iggy/first/rooms/1", "forged", 1), 0x87);
+    mi_mqtt_close(forger);
     CU_ASSERT_PTR_NOT_NULL(rig_arrived(r, "all", "messages", "tenant/rooms/1"));
     struct mi_envelope e;
     struct mi_message m = {.topic = mi_span_of("other/rooms/1"), .payload = mi_span_of("outside")};
