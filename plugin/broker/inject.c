@@ -102,7 +102,7 @@ static bool wanted(struct mi_inject *in, struct mi_inbound *m)
     case MI_INBOUND_OWN:
         return own_wanted(in, m);
     case MI_INBOUND_REBUILT:
-        return mi_retained_rebuilt(in->options.retained, m->topic);
+        return mi_retained_rebuilt(in->options.retained, m->topic, m->mark.id_lo) && m->payload_len > 0;
     case MI_INBOUND_REBUILD_BEGIN:
         mi_retained_rebuild_begin(in->options.retained);
         return false;

@@ -251,10 +251,16 @@ void mi_retained_rebuild_end(struct mi_retained *r)
     }
 }
 
-bool mi_retained_rebuilt(const struct mi_retained *r, const char *topic)
+bool mi_retained_rebuilt(struct mi_retained *r, const char *topic, uint64_t own)
 {
-    const struct entry *e = find(r, hash_of(r, topic));
-    return e ? !e->newer && !e->outstanding : !r->forgot_newer;
+    struct entry *e = find(r, hash_of(r, topic));
+    if (!e)
+        return !r->forgot_newer;
+    if (e->outstanding && own && own >= e->sequence)
+        e->outstanding = false;
+    bool may = !e->newer && !e->outstanding;
+    drop_if_idle(r, e);
+    return may;
 }
 
 /* ---- over a clean stop ---- */

@@ -71,8 +71,9 @@ enum mi_own_back mi_retained_own_back(struct mi_retained *r, const char *topic, 
 /* Between begin and end of a rebuild (they nest) topics with newer values are remembered. */
 void mi_retained_rebuild_begin(struct mi_retained *r);
 void mi_retained_rebuild_end(struct mi_retained *r);
-/* The last value of a topic from before the position: may it be stored? False when a newer one came. */
-bool mi_retained_rebuilt(const struct mi_retained *r, const char *topic);
+/* The last value of a topic from before the position: may it be stored? False when a newer one came. own: the
+ * sequence of the last own message of the topic there, which is not read back otherwise; 0: none. */
+bool mi_retained_rebuilt(struct mi_retained *r, const char *topic, uint64_t own);
 
 /* What is outstanding, as bytes for a clean stop, and back (into a new one, before anything else, and only
  * when the store is not behind: what is outstanding is in the store); false when they cannot be read or

@@ -23,8 +23,9 @@ enum mi_inbound_kind {
     MI_INBOUND_OWN, /* retained, ours, read back: the broker has it, as a rule */
     /* of a rebuild (rebuild.h); their reader is 0 */
     MI_INBOUND_REBUILD_BEGIN, /* without topic */
-    MI_INBOUND_REBUILT,       /* the last retained value of a topic from before the reader's position */
-    MI_INBOUND_REBUILD_END    /* the last one came before this; without topic */
+    MI_INBOUND_REBUILT, /* the last retained value of a topic from before the reader's position; mark.id_lo:
+                           the last own message of the topic there, 0: none. Empty: only that is meant */
+    MI_INBOUND_REBUILD_END /* the last one came before this; without topic */
 };
 
 struct mi_inbound {

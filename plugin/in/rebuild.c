@@ -119,11 +119,15 @@ static void grow(struct mi_rebuild *r)
 void mi_rebuild_take(struct mi_rebuild *r, struct mi_inbound *m)
 {
     struct mi_inbound **at = find(r, m->topic);
-    if (*at)
+    if (*at) {
+        if (m->mark.id_lo < (*at)->mark.id_lo)
+            m->mark.id_lo = (*at)->mark.id_lo;
         drop(r, at);
+    }
+    bool says = m->payload_len > 0 || m->mark.id_lo > 0;
     size_t size = size_of(m);
-    if (m->payload_len == 0 || size > r->budget->left) {
-        r->budget->left_out += m->payload_len > 0;
+    if (!says || size > r->budget->left) {
+        r->budget->left_out += says;
         mi_inbound_free(m);
         return;
     }

@@ -29,10 +29,12 @@ bool mi_rebuild_before_end(const struct mi_rebuild *r, uint64_t offset);
 bool mi_rebuild_scanned(const struct mi_rebuild *r);
 
 /* Takes a message with retain on (an empty one is a delete), in the order of the log; frees it or keeps it.
- */
+ * m->mark.id_lo: of an own message its sequence in the journal, else 0. */
 void mi_rebuild_take(struct mi_rebuild *r, struct mi_inbound *m);
 
-/* After the scan: hands out one value (the caller owns it), NULL when there are no more. */
+/* After the scan: hands out one topic (the caller owns it), NULL when there are no more: its last value, and
+ * in mark.id_lo the sequence of the last own message, 0 when there was none. An empty one was deleted; it
+ * comes only for its own messages' sake. */
 struct mi_inbound *mi_rebuild_next(struct mi_rebuild *r);
 
 #endif

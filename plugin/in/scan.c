@@ -63,7 +63,7 @@ static void put(struct mi_in *in, struct mi_inbound *m, enum mi_inbound_kind kin
 {
     m->kind = kind;
     m->reader = 0;
-    m->mark = (struct mi_mark){.offset = in->rebuilds_ended};
+    m->mark.offset = in->rebuilds_ended;
     mi_inbox_put(in->o.inbox, m);
     in->o.wake(in->o.context);
 }
@@ -147,10 +147,12 @@ static bool take_message(struct mi_scan *s, const struct iggy_polled_message *m)
     enum mi_route_counter skipped;
     const char *why;
     struct mi_inbound *value = mi_deliver(&d, &in->scratch, &in->topic, &skipped, &why);
-    if (value && value->retain)
+    if (value && value->retain) {
+        value->mark.id_lo = value->kind == MI_INBOUND_OWN ? m->id.lo : 0;
         mi_rebuild_take(s->values, value);
-    else
+    } else {
         mi_inbound_free(value);
+    }
     return value || skipped != MI_C_ROUTE_COUNTERS;
 }
 

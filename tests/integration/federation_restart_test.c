@@ -108,6 +108,24 @@ static void an_own_value_that_waits_over_a_clean_stop_wins(void)
     cluster_free(c);
 }
 
+/* The first broker publishes before it has found where to begin reading: its values stand before that place.
+ */
+static void values_from_before_reading_began_hold_nobody_off(void)
+{
+    struct cluster *c = crowd_cluster(1, NULL, config);
+    crowd_wait_for_readers(c);
+    mi_iggy_server_stop(&c->iggy);
+    CU_ASSERT_TRUE_FATAL(cluster_add(c, NULL, config));
+    crowd_say(c, 1, "before", 0, 2);
+    crowd_say(c, 1, "", 2, 2);
+    CU_ASSERT_TRUE_FATAL(mi_iggy_server_start(&c->iggy));
+    crowd_settles(c, 1, 4);
+    crowd_say(c, 0, "after", 1, 2);
+    crowd_settles(c, 1, 6);
+    crowd_settles(c, 0, 6);
+    cluster_free(c);
+}
+
 /* Brokers that are killed while clients publish on all of them. */
 static void brokers_die_in_the_crowd(void)
 {
@@ -139,6 +157,7 @@ static CU_TestInfo tests[] = {
      a_broker_with_persistence_comes_back_as_the_log_says},
     {"an own value that waits over a clean stop wins", an_own_value_that_waits_over_a_clean_stop_wins},
     {"a start in vain costs no value", a_start_in_vain_costs_no_value},
+    {"values from before reading began hold nobody off", values_from_before_reading_began_hold_nobody_off},
     {"brokers die in the crowd", brokers_die_in_the_crowd},
     CU_TEST_INFO_NULL,
 };

@@ -278,7 +278,7 @@ static void rebuilt_values_give_way_to_newer_ones(void)
     put_retained(MI_INBOUND_REBUILD_END, "", 0);
     mi_inject_tick(inject, 10);
     CU_ASSERT_TRUE(published("AB"));
-    CU_ASSERT_TRUE(mi_retained_rebuilt(retained, "a")); /* it is over */
+    CU_ASSERT_TRUE(mi_retained_rebuilt(retained, "a", 0)); /* it is over */
     end();
 }
 

@@ -427,7 +427,7 @@ static void an_own_retained_message_is_noted_once_it_is_journaled(void)
     CU_ASSERT_EQUAL(MI_OWN_DONE, mi_retained_own_back(retained, "a/b", fakes.last.sequence));
     CU_ASSERT_EQUAL(publish(0, V3), MOSQ_ERR_SUCCESS);
     mi_retained_rebuild_begin(retained);
-    CU_ASSERT_FALSE(mi_retained_rebuilt(retained, "a/b"));
+    CU_ASSERT_FALSE(mi_retained_rebuilt(retained, "a/b", 0));
     end_of(retained);
 }
 

@@ -148,19 +148,19 @@ static void a_rebuild_never_replaces_what_is_newer(void)
     }
     mi_retained_rebuild_end(r);
     for (int round = 0; round < 2; round++) { /* until the last of them ends */
-        CU_ASSERT_EQUAL(mi_retained_rebuilt(r, "foreign"), round == 1);
-        CU_ASSERT_EQUAL(mi_retained_rebuilt(r, "own"), round == 1);
-        CU_ASSERT_EQUAL(mi_retained_rebuilt(r, "before it began"), round == 1);
-        CU_ASSERT_EQUAL(mi_retained_rebuilt(r, "earlier run"), round == 1);
-        CU_ASSERT_EQUAL(mi_retained_rebuilt(r, "t299"), round == 1);
-        CU_ASSERT_FALSE(mi_retained_rebuilt(r, "outstanding"));
-        CU_ASSERT_TRUE(mi_retained_rebuilt(r, "never heard of"));
+        CU_ASSERT_EQUAL(mi_retained_rebuilt(r, "foreign", 0), round == 1);
+        CU_ASSERT_EQUAL(mi_retained_rebuilt(r, "own", 0), round == 1);
+        CU_ASSERT_EQUAL(mi_retained_rebuilt(r, "before it began", 0), round == 1);
+        CU_ASSERT_EQUAL(mi_retained_rebuilt(r, "earlier run", 0), round == 1);
+        CU_ASSERT_EQUAL(mi_retained_rebuilt(r, "t299", 0), round == 1);
+        CU_ASSERT_FALSE(mi_retained_rebuilt(r, "outstanding", 0));
+        CU_ASSERT_TRUE(mi_retained_rebuilt(r, "never heard of", 0));
         if (round == 0)
             mi_retained_rebuild_end(r);
     }
     for (int i = 0; i < 300; i++) {
         snprintf(topic, sizeof topic, "t%d", i);
-        CU_ASSERT_TRUE(mi_retained_rebuilt(r, topic));
+        CU_ASSERT_TRUE(mi_retained_rebuilt(r, topic, 0));
     }
     CU_ASSERT_FALSE(mi_retained_foreign(r, "outstanding"));
     mi_retained_free(r);
@@ -176,11 +176,11 @@ static void without_room_nothing_older_is_stored(void)
     CU_ASSERT_FALSE(own_again(r, "a", 100));
     CU_ASSERT_TRUE(own_again(r, "c", 102)); /* so that the log's order holds */
     mi_retained_rebuild_begin(r);
-    CU_ASSERT_TRUE(mi_retained_rebuilt(r, "x"));
+    CU_ASSERT_TRUE(mi_retained_rebuilt(r, "x", 0));
     CU_ASSERT_TRUE(mi_retained_foreign(r, "d"));
-    CU_ASSERT_TRUE(mi_retained_rebuilt(r, "x"));
+    CU_ASSERT_TRUE(mi_retained_rebuilt(r, "x", 0));
     CU_ASSERT_TRUE(mi_retained_foreign(r, "e")); /* no room */
-    CU_ASSERT_FALSE(mi_retained_rebuilt(r, "x"));
+    CU_ASSERT_FALSE(mi_retained_rebuilt(r, "x", 0));
     mi_retained_rebuild_end(r);
     mi_retained_free(r);
 }
@@ -238,6 +238,7 @@ struct broker {
     size_t published_count;
     uint64_t next_sequence;
     bool persistent;
+    bool placed; /* it has begun to read */
 };
 
 static struct broker world[BROKERS];
@@ -311,6 +312,8 @@ static void take_one(struct broker *b, int self)
 
 static void read_some(struct broker *b, int self)
 {
+    if (!b->placed)
+        return;
     tick(b);
     for (unsigned i = 1 + draw(3); i > 0 && b->position < log_count; i--)
         take_one(b, self);
@@ -325,22 +328,30 @@ static void save(struct broker *b)
 }
 
 /* What the bridge gathers from before the position of a broker whose store began empty. */
-static void rebuild(struct broker *b, int *values, bool *found)
+struct found {
+    int value; /* 0: none */
+    uint64_t own;
+};
+
+static void rebuild(struct broker *b, int self, struct found *found)
 {
     memset(found, 0, TOPICS * sizeof *found);
     for (size_t i = 0; i < b->position; i++) {
-        values[log_of_all[i].topic] = log_of_all[i].value;
-        found[log_of_all[i].topic] = log_of_all[i].value != 0;
+        struct found *f = &found[log_of_all[i].topic];
+        f->value = log_of_all[i].value;
+        if (log_of_all[i].broker == self)
+            f->own = log_of_all[i].sequence;
     }
     mi_retained_rebuild_begin(b->retained);
 }
 
-static void store_rebuilt(struct broker *b, const int *values, const bool *found)
+static void store_rebuilt(struct broker *b, const struct found *found)
 {
     tick(b);
     for (int t = 0; t < TOPICS; t++)
-        if (found[t] && mi_retained_rebuilt(b->retained, name_of(t)))
-            publish_retained(b, t, values[t]);
+        if ((found[t].value || found[t].own) && mi_retained_rebuilt(b->retained, name_of(t), found[t].own) &&
+            found[t].value)
+            publish_retained(b, t, found[t].value);
     mi_retained_rebuild_end(b->retained);
     if (!routes_later)
         tick(b);
@@ -348,16 +359,23 @@ static void store_rebuilt(struct broker *b, const int *values, const bool *found
 
 static void rebuild_while_it_lives(struct broker *b, int self)
 {
-    int values[TOPICS];
-    bool found[TOPICS];
-    rebuild(b, values, found);
+    struct found found[TOPICS];
+    rebuild(b, self, found);
     for (unsigned i = draw(6); i > 0; i--) {
         if (draw(2))
             publish(b, self);
         ship(&world[draw(BROKERS)]);
         read_some(b, self);
     }
-    store_rebuilt(b, values, found);
+    store_rebuilt(b, found);
+}
+
+/* Reading begins at the end of the log; what was published here before may be on either side of it. */
+static void begin_to_read(struct broker *b, int self)
+{
+    b->placed = true;
+    b->position = b->delivered = b->saved_position = log_count;
+    rebuild_while_it_lives(b, self);
 }
 
 static void restart(struct broker *b, int self, bool clean)
@@ -392,6 +410,7 @@ static void make_world(uint64_t seed)
     for (int i = 0; i < BROKERS; i++) {
         world[i].next_sequence = 1;
         world[i].persistent = draw(2);
+        world[i].placed = draw(2);
         world[i].retained = make(room, 1, false);
     }
 }
@@ -413,14 +432,16 @@ static void live(void)
             ship(b);
             break;
         case 9:
-            if (draw(8) == 0) /* a route that is new reads a log that the broker reads already */
+            if (!b->placed)
+                begin_to_read(b, self);
+            else if (draw(8) == 0) /* a route that is new reads a log that the broker reads already */
                 rebuild_while_it_lives(b, self);
             break;
         case 10:
             save(b);
             break;
         case 11:
-            if (draw(8) == 0) {
+            if (draw(8) == 0 && b->placed) {
                 bool clean = draw(2);
                 if (!b->persistent && !clean)
                     b->saved_position = b->delivered;
@@ -436,9 +457,12 @@ static void live(void)
 static bool ends_as_the_log_says(void)
 {
     int last[TOPICS] = {0};
-    for (int i = 0; i < BROKERS; i++)
+    for (int i = 0; i < BROKERS; i++) {
         while (world[i].shipped < world[i].journaled)
             ship(&world[i]);
+        if (!world[i].placed)
+            begin_to_read(&world[i], i);
+    }
     for (size_t i = 0; i < log_count; i++)
         last[log_of_all[i].topic] = log_of_all[i].value;
     bool same = true;

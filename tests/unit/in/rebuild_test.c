@@ -50,6 +50,26 @@ static void the_last_value_stays_and_a_delete_removes_it(void)
     mi_rebuild_free(r);
 }
 
+static void own_messages_are_told_of(void)
+{
+    struct mi_rebuild_budget budget = {100000, 0};
+    struct mi_rebuild *r = mi_rebuild_new(&budget, 10);
+    struct mi_inbound *own = value("a", "own"), *deleted = value("b", "");
+    own->mark.id_lo = 7;
+    deleted->mark.id_lo = 8;
+    mi_rebuild_take(r, own);
+    mi_rebuild_take(r, value("a", "foreign"));
+    mi_rebuild_take(r, deleted);
+    mi_rebuild_take(r, value("c", ""));
+    size_t count = 0;
+    for (struct mi_inbound *m; (m = mi_rebuild_next(r)) != NULL; mi_inbound_free(m), count++) {
+        CU_ASSERT_EQUAL(m->mark.id_lo, m->topic[0] == 'a' ? 7 : 8);
+        CU_ASSERT_EQUAL(m->payload_len, m->topic[0] == 'a' ? 7 : 0);
+    }
+    CU_ASSERT_EQUAL(count, 2);
+    mi_rebuild_free(r);
+}
+
 static void what_does_not_fit_has_no_value(void)
 {
     struct mi_rebuild_budget budget = {1000000, 0};
@@ -109,6 +129,7 @@ static void many_topics(void)
 static CU_TestInfo tests[] = {
     {"the scan ends at the position", the_scan_ends_at_the_position},
     {"the last value stays and a delete removes it", the_last_value_stays_and_a_delete_removes_it},
+    {"own messages are told of", own_messages_are_told_of},
     {"what does not fit has no value", what_does_not_fit_has_no_value},
     {"many topics", many_topics},
     CU_TEST_INFO_NULL,
