@@ -8,8 +8,6 @@
 
 #include "in/in_private.h"
 
-enum { MAX_PARTITIONS = 1000 }; /* of a topic; Iggy's own limit */
-
 static void add_constant_targets(struct mi_in *in);
 static void add_target(struct mi_in *in, size_t route, struct mi_span stream, struct mi_span topic,
                        bool is_new);
@@ -108,7 +106,7 @@ static void restore(void *context, const struct mi_position *p)
     struct restoring *to = context;
     struct mi_target *t = to->target;
     uint32_t before = t->reader_count;
-    if (p->partition >= MAX_PARTITIONS || !mi_target_grow(t, p->partition + 1))
+    if (p->partition >= MI_MAX_PARTITIONS || !mi_target_grow(t, p->partition + 1))
         return;
     for (uint32_t i = before; i < t->reader_count; i++)
         mi_target_set_new_id(to->in->set, t->readers[i], false);
@@ -116,7 +114,7 @@ static void restore(void *context, const struct mi_position *p)
     t->created_at = p->created_at;
     t->rests = t->rests || p->rests;
     mi_reader_place(r, p->next, p->marked ? &p->mark : NULL);
-    r->check = p->next > 0;
+    mi_reader_doubt(r);
     r->read_any = p->marked;
     r->rebuild = p->rebuild || to->in->o.rebuild;
 }

@@ -285,9 +285,10 @@ static void poll_failed(struct mi_in *in, struct mi_reader *r, const struct iggy
         return;
     }
     bool is_new = result->http_status == 504;
-    if (result->http_status == 404)
-        mi_watch_look_at(&in->watch, r->target); /* made again or gone: the details tell */
-    else if (!is_new && result->kind != IGGY_CANCELLED)
+    if (result->http_status == 404) {
+        mi_reader_missing(r);
+        mi_watch_look_at(&in->watch, r->target);
+    } else if (!is_new && result->kind != IGGY_CANCELLED)
         say_failed(in, r, result->text);
     failed(in, r,
            is_new ? doubled(NEW_FIRST_MS, r->failures, NEW_MAX_MS)

@@ -33,9 +33,15 @@ bool mi_reader_place(struct mi_reader *r, uint64_t at, const struct mi_mark *bef
 
 void mi_reader_doubt(struct mi_reader *r)
 {
-    r->check = r->placed;
+    r->check = r->unseen = r->placed;
     r->since = r->lost = false;
     r->discard = r->polling;
+}
+
+void mi_reader_missing(struct mi_reader *r)
+{
+    r->unseen = true;
+    r->check = r->placed;
 }
 
 void mi_reader_saw_end(struct mi_reader *r, uint64_t end, uint32_t round, bool from_start)
@@ -43,6 +49,7 @@ void mi_reader_saw_end(struct mi_reader *r, uint64_t end, uint32_t round, bool f
     uint64_t before = r->end_known || from_start ? r->end : end;
     if (end > before && (r->end_round == round || from_start))
         r->live += end - before;
+    r->unseen = false;
     r->end = end;
     r->end_known = true;
     r->end_round = round;
@@ -54,6 +61,8 @@ void mi_reader_saw_end(struct mi_reader *r, uint64_t end, uint32_t round, bool f
 enum mi_ask mi_reader_wants(const struct mi_reader *r, bool blind, bool idle_too)
 {
     bool news = place_of(r) < r->end;
+    if (r->unseen && !blind)
+        return MI_ASK_NOTHING;
     if (!r->placed || r->lost)
         return blind ? MI_ASK_TAIL : MI_ASK_NOTHING;
     if (r->since)

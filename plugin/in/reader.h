@@ -38,8 +38,9 @@ struct mi_reader {
     struct mi_track track;  /* its place is track.read_next */
     /* what to do */
     bool placed;
-    bool check; /* before reading on */
-    bool since; /* go on by time */
+    bool check;  /* before reading on */
+    bool unseen; /* nothing until details show its topic: it may be another one of that name now */
+    bool since;  /* go on by time */
     bool lost; /* the log ends before the place and holds nothing newer: go on at its tail, once that is known
                 */
     bool read_any;          /* a gap is then a loss and not where reading began */
@@ -78,6 +79,8 @@ struct mi_reader {
  * on their way: the caller gives it another id then, and keeps the old one as former_id. */
 bool mi_reader_place(struct mi_reader *r, uint64_t at, const struct mi_mark *before);
 
+/* There was no such topic or partition. */
+void mi_reader_missing(struct mi_reader *r);
 /* The server may be another process than before: what was under way is not used, and the place is checked. */
 void mi_reader_doubt(struct mi_reader *r);
 

@@ -60,6 +60,8 @@ void mi_target_free(struct mi_target *t)
 
 bool mi_target_grow(struct mi_target *t, uint32_t count)
 {
+    if (count > MI_MAX_PARTITIONS)
+        count = MI_MAX_PARTITIONS;
     if (count <= t->reader_count)
         return true;
     struct mi_reader **readers = realloc(t->readers, count * sizeof *readers);

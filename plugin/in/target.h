@@ -15,6 +15,9 @@ struct mi_stream_seen;
 
 #define MI_COUNT_UNKNOWN UINT64_MAX
 
+/* That are read of one topic. Iggy makes up to 1,000 at a time, and more can be added. */
+enum { MI_MAX_PARTITIONS = 10000 };
+
 struct mi_target {
     size_t route; /* index into the configuration's routes */
     uint32_t route_id;
@@ -48,7 +51,8 @@ struct mi_target {
 struct mi_target *mi_target_new(size_t route, uint32_t route_id, struct mi_span stream, struct mi_span topic);
 void mi_target_free(struct mi_target *t);
 
-/* Readers for partitions 0..count-1 with their owner set; false when memory is out (some may be there). */
+/* Readers for partitions 0..count-1 (at most MI_MAX_PARTITIONS) with their owner set; false when memory is
+ * out (some may be there). */
 bool mi_target_grow(struct mi_target *t, uint32_t count);
 
 /* Is that the creation of another topic of this name? */

@@ -191,6 +191,7 @@ static struct mi_reader reader_at(uint64_t at)
     struct mi_mark before = {at - 1, at, at + 1, 999 + at};
     mi_reader_place(&r, at, &before);
     mi_reader_doubt(&r);
+    r.unseen = false; /* details have shown its topic */
     return r;
 }
 
@@ -257,6 +258,8 @@ static void doubt_begins_again_from_the_first_question(void)
     r.lost = r.since = r.polling = true;
     mi_reader_doubt(&r);
     CU_ASSERT_TRUE(r.discard);
+    CU_ASSERT_EQUAL(mi_reader_wants(&r, false, false), MI_ASK_NOTHING); /* is it the same topic? */
+    mi_reader_saw_end(&r, 12, 1, false);
     CU_ASSERT_EQUAL(mi_reader_wants(&r, false, false), MI_ASK_CHECK);
 }
 

@@ -386,11 +386,19 @@ static void act_at_random(uint32_t partitions, bool *away)
         world_start(&w);
     } else if (dice < 690) {
         fake.away = *away = !*away;
+        fake.signs += !*away;
     } else if (dice < 710) {
         fake.fault = (enum fake_fault)(fake_random() % 6);
         fake.fault_left = (unsigned)(fake_random() % 5);
     } else if (dice < 720) {
         w.broker_stands = !w.broker_stands;
+    } else if (dice < 735) {
+        uint32_t p = (uint32_t)(fake_random() % partitions);
+        fake_expire(topic(), p, fake_random() % (topic()->partitions[p].end + 1));
+    } else if (dice < 738 && !topic()->no_details) { /* without details nobody can tell two topics apart */
+        fake_delete("s", "t");
+        world_pass(&w, 1100);
+        fake_create("s", "t", partitions);
     }
 }
 
