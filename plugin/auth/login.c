@@ -44,7 +44,8 @@ struct mi_login {
     uint64_t number; /* the last one given */
     struct check *checks;
     struct waiter *waiters;
-    struct mi_login_outcome *done; /* to be taken; a ring */
+    uint32_t check_top, waiter_top; /* places from there on are unused */
+    struct mi_login_outcome *done;  /* to be taken; a ring */
     size_t done_first, done_count;
     /* under lock */
     pthread_mutex_t lock;
@@ -67,7 +68,7 @@ struct mi_login *mi_login_new(const struct mi_login_options *options)
     const struct mi_login_rules *rules = &options->rules;
     pthread_condattr_t monotonic;
     l->options = *options;
-    mi_secret_hash_init(&l->hash, options->clock);
+    bool hash = mi_secret_hash_init(&l->hash, options->clock);
     pthread_mutex_init(&l->lock, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -79,13 +80,13 @@ struct mi_login *mi_login_new(const struct mi_login_options *options)
     l->waiters = calloc(options->max_pending, sizeof *l->waiters);
     l->done = calloc(options->max_pending, sizeof *l->done);
     l->arrivals = calloc(options->max_pending, sizeof *l->arrivals);
-    if (l->cache && l->limits && l->checks && l->waiters && l->done && l->arrivals)
+    if (hash && l->cache && l->limits && l->checks && l->waiters && l->done && l->arrivals)
         return l;
     mi_login_free(l);
     return NULL;
 }
 
-static void end_check(struct check *c)
+static void wipe_check(struct check *c)
 {
     if (c->token)
         explicit_bzero(c->token, strlen(c->token));
@@ -100,7 +101,7 @@ void mi_login_free(struct mi_login *l)
     if (!l)
         return;
     for (uint32_t i = 0; l->checks && i < l->options.max_pending; i++)
-        end_check(&l->checks[i]);
+        wipe_check(&l->checks[i]);
     free(l->checks);
     free(l->waiters);
     free(l->done);
@@ -197,10 +198,24 @@ static bool from_cache(const struct mi_login *l, const struct mi_cached_login *c
 
 static struct check *check_of_hash(struct mi_login *l, const uint8_t *hash)
 {
-    for (uint32_t i = 0; i < l->options.max_pending; i++)
+    for (uint32_t i = 0; i < l->check_top; i++)
         if (l->checks[i].id && memcmp(l->checks[i].hash, hash, MI_SECRET_HASH_BYTES) == 0)
             return &l->checks[i];
     return NULL;
+}
+
+static void end_check(struct mi_login *l, struct check *c)
+{
+    wipe_check(c);
+    while (l->check_top > 0 && l->checks[l->check_top - 1].id == 0)
+        l->check_top--;
+}
+
+static void end_waiter(struct mi_login *l, struct waiter *w)
+{
+    w->ticket = 0;
+    while (l->waiter_top > 0 && l->waiters[l->waiter_top - 1].ticket == 0)
+        l->waiter_top--;
 }
 
 /* A free place, or NULL. */
@@ -210,6 +225,8 @@ static struct waiter *new_waiter(struct mi_login *l)
         if (l->waiters[i].ticket)
             continue;
         l->waiters[i].ticket = ++l->number << PLACE_BITS | i;
+        if (i >= l->waiter_top)
+            l->waiter_top = i + 1;
         return &l->waiters[i];
     }
     return NULL;
@@ -227,10 +244,12 @@ static struct check *new_check(struct mi_login *l, struct mi_span username, stru
         c->address = strndup((const char *)address.data, address.len);
         c->token = username.len ? NULL : strndup((const char *)password.data, password.len);
         if (!c->username || !c->address || (username.len == 0 && !c->token)) {
-            end_check(c);
+            wipe_check(c);
             return NULL;
         }
         c->id = ++l->number << PLACE_BITS | i;
+        if (i >= l->check_top)
+            l->check_top = i + 1;
         return c;
     }
     return NULL;
@@ -249,7 +268,7 @@ static struct check *start_check(struct mi_login *l, struct mi_span username, st
         mi_metrics_add(l->options.metrics, MI_G_LOGINS_ASKED, 1);
         return c;
     }
-    end_check(c);
+    end_check(l, c);
     return NULL;
 }
 
@@ -280,7 +299,7 @@ static void decide(struct mi_login *l, struct mi_span username, struct mi_span p
     struct waiter *w = new_waiter(l);
     if (w && !c) {
         if (!mi_login_limits_take(l->limits, username, address, known, now)) {
-            w->ticket = 0;
+            end_waiter(l, w);
             outcome->answer = MI_LOGIN_LIMITED;
             return;
         }
@@ -295,7 +314,7 @@ static void decide(struct mi_login *l, struct mi_span username, struct mi_span p
         return;
     }
     if (w)
-        w->ticket = 0;
+        end_waiter(l, w);
     do_without(l, &cached, outcome);
 }
 
@@ -373,12 +392,12 @@ static void settle(struct mi_login *l, const struct check *c, const struct arriv
 
 static void hand_out(struct mi_login *l, uint64_t check, struct mi_login_outcome *outcome)
 {
-    for (uint32_t i = 0; i < l->options.max_pending; i++) {
+    for (uint32_t i = l->waiter_top; i-- > 0;) {
         struct waiter *w = &l->waiters[i];
         if (!w->ticket || w->check != check)
             continue;
         outcome->ticket = w->ticket;
-        w->ticket = 0;
+        end_waiter(l, w);
         if (l->done_count == l->options.max_pending)
             continue;
         size_t at = (l->done_first + l->done_count++) % l->options.max_pending;
@@ -395,7 +414,7 @@ static void process(struct mi_login *l, const struct arrival *a)
     struct check *c = &l->checks[place];
     settle(l, c, a, &outcome);
     hand_out(l, c->id, &outcome);
-    end_check(c);
+    end_check(l, c);
 }
 
 /* Moves what came into the cache and to those who wait for it. */
@@ -473,7 +492,7 @@ static void give_up(struct mi_login *l, uint64_t ticket, struct mi_login_outcome
     if (w->ticket == ticket) {
         const struct check *c = &l->checks[w->check & PLACE_MASK];
         cached = mi_login_cache_look(l->cache, c->hash, mi_now_ns(l->options.clock));
-        w->ticket = 0;
+        end_waiter(l, w);
     }
     *outcome = (struct mi_login_outcome){.answer = MI_LOGIN_UNAVAILABLE, .ticket = ticket};
     do_without(l, &cached, outcome);

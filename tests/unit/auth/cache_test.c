@@ -23,8 +23,8 @@ static void the_hash_keeps_pairs_apart_and_is_of_this_process(void)
     struct mi_secret_hash other;
     uint8_t a[MI_SECRET_HASH_BYTES], b[MI_SECRET_HASH_BYTES];
     static uint8_t long_text[65536];
-    mi_secret_hash_init(&secret, &mi_clock_system);
-    mi_secret_hash_init(&other, &mi_clock_system);
+    CU_ASSERT_TRUE_FATAL(mi_secret_hash_init(&secret, &mi_clock_system) &&
+                         mi_secret_hash_init(&other, &mi_clock_system));
     mi_secret_hash_pair(&secret, mi_span_of("ab"), mi_span_of("c"), a);
     mi_secret_hash_pair(&secret, mi_span_of("a"), mi_span_of("bc"), b);
     CU_ASSERT_NOT_EQUAL(memcmp(a, b, sizeof a), 0);
@@ -36,6 +36,7 @@ static void the_hash_keeps_pairs_apart_and_is_of_this_process(void)
     CU_ASSERT_TRUE(mi_secret_hash_pair(&secret, mi_span_of(NULL), whole, a));
     CU_ASSERT_TRUE(mi_secret_hash_pair(&secret, mi_span_of(NULL), shorter, b));
     CU_ASSERT_NOT_EQUAL(memcmp(a, b, sizeof a), 0);
+    mi_secret_hash_fini(&other);
 }
 
 static void an_answer_is_found_with_its_age(void)
@@ -159,4 +160,9 @@ static CU_TestInfo tests[] = {
     {"any order of use agrees with a model", any_order_of_use_agrees_with_a_model},
     CU_TEST_INFO_NULL};
 
-MI_SUITE_MAIN("login cache", tests)
+int main(int argc, char **argv)
+{
+    int code = mi_suite_run("login cache", tests, argc, argv);
+    mi_secret_hash_fini(&secret);
+    return code;
+}

@@ -10,10 +10,16 @@ static struct mi_secret_hash secret;
 
 static struct mi_login_limits *limits(uint32_t per_user, uint32_t per_address)
 {
-    mi_secret_hash_init(&secret, &mi_clock_system);
+    CU_ASSERT_TRUE_FATAL(mi_secret_hash_init(&secret, &mi_clock_system));
     struct mi_login_limits *l = mi_login_limits_new(per_user, per_address, &secret);
     CU_ASSERT_PTR_NOT_NULL_FATAL(l);
     return l;
+}
+
+static void end(struct mi_login_limits *l)
+{
+    mi_login_limits_free(l);
+    mi_secret_hash_fini(&secret);
 }
 
 static bool take(struct mi_login_limits *l, const char *user, const char *address, uint64_t now)
@@ -37,7 +43,7 @@ static void ten_at_once_then_by_the_minute(void)
     CU_ASSERT_EQUAL(take_all(l, "alice", "10.0.0.2", 1002 * S), 1);
     CU_ASSERT_EQUAL(take_all(l, "alice", "10.0.0.2", 1012 * S), 5);
     CU_ASSERT_EQUAL(take_all(l, "alice", "10.0.0.2", 90000 * S), 10);
-    mi_login_limits_free(l);
+    end(l);
 }
 
 static void one_address_with_many_names(void)
@@ -51,7 +57,7 @@ static void one_address_with_many_names(void)
     }
     CU_ASSERT_EQUAL(n, 20);
     CU_ASSERT_TRUE(take(l, "user400", "10.0.0.2", 5 * S));
-    mi_login_limits_free(l);
+    end(l);
 }
 
 static void right_tries_do_not_count(void)
@@ -62,7 +68,7 @@ static void right_tries_do_not_count(void)
         mi_login_limits_give_back(l, mi_span_of("alice"), mi_span_of("10.0.0.1"), false);
     }
     CU_ASSERT_EQUAL(take_all(l, "alice", "10.0.0.1", 5 * S), 10);
-    mi_login_limits_free(l);
+    end(l);
 }
 
 /* More is never given back than there was. */
@@ -72,7 +78,7 @@ static void giving_back_fills_no_more_than_full(void)
     for (unsigned i = 0; i < 100; i++)
         mi_login_limits_give_back(l, mi_span_of("alice"), mi_span_of("a"), false);
     CU_ASSERT_EQUAL(take_all(l, "alice", "a", 5 * S), 10);
-    mi_login_limits_free(l);
+    end(l);
 }
 
 static void a_stranger_does_not_lock_out_who_was_right_before(void)
@@ -83,7 +89,7 @@ static void a_stranger_does_not_lock_out_who_was_right_before(void)
     CU_ASSERT_TRUE(mi_login_limits_take(l, mi_span_of("alice"), mi_span_of("10.0.0.1"), true, 5 * S));
     mi_login_limits_give_back(l, mi_span_of("alice"), mi_span_of("10.0.0.1"), true);
     CU_ASSERT_FALSE(take(l, "alice", "10.0.0.1", 5 * S));
-    mi_login_limits_free(l);
+    end(l);
 }
 
 /* A million names from many addresses: the others go on unless chance makes them share a place. */
@@ -101,7 +107,7 @@ static void a_flood_of_names_takes_no_place_of_others(void)
         free += take(l, name, "10.0.0.1", 5 * S);
     }
     CU_ASSERT_TRUE(free > 70);
-    mi_login_limits_free(l);
+    end(l);
 }
 
 static void without_bounds_and_without_names(void)
@@ -111,7 +117,7 @@ static void without_bounds_and_without_names(void)
     mi_login_limits_set(l, 30, 0);
     CU_ASSERT_EQUAL(take_all(l, "", "10.0.0.1", 5 * S), 1000);
     CU_ASSERT_EQUAL(take_all(l, "alice", "", 5 * S), 10);
-    mi_login_limits_free(l);
+    end(l);
 }
 
 static CU_TestInfo tests[] = {
