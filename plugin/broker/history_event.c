@@ -9,7 +9,8 @@
 #include "history/request.h"
 
 enum {
-    MAX_ASKED = 1000, /* known at a time; history.max_requests is the bound of those at work */
+    MAX_ASKED = 1000,              /* known at a time; history.max_requests is the bound of those at work */
+    MAX_ASKED_BYTES = 1024 * 1024, /* of their texts */
     BEGIN_AT_ONCE = 64,
     LOG_EVERY_S = 10
 };
@@ -19,6 +20,7 @@ struct asked {
     struct mosquitto *client; /* alive until its DISCONNECT, which ends this */
     mi_history_id id;         /* 0: not begun */
     size_t mount;             /* bytes of filter before "$iggy" */
+    size_t size;              /* of text */
     const char *refused;      /* why it will not begin; NULL: it may */
     uint8_t qos;
     char *filter, *client_id, *username; /* filter without $share/GROUP/; username "": none */
@@ -28,16 +30,17 @@ struct asked {
 
 struct mi_history_event {
     struct mi_history_event_options o;
-    struct mi_acl_file *acl;       /* NULL: none could be read, or none is needed */
-    struct asked *asked;           /* oldest first */
-    size_t asked_count, waiting;   /* waiting: not begun */
-    struct mi_history_item *items; /* taken, not yet published */
+    struct mi_acl_file *acl;                  /* NULL: none could be read, or none is needed */
+    struct asked *asked;                      /* oldest first */
+    size_t asked_count, asked_bytes, waiting; /* waiting: not begun */
+    struct mi_history_item *items;            /* taken, not yet published */
     struct mi_log_limit limit;
 };
 
 static void read_acl(struct mi_history_event *h);
 static void begin_waiting(struct mi_history_event *h);
 static bool deliver(struct mi_history_event *h, const struct mi_history_item *item);
+static void forget(struct mi_history_event *h, struct asked **at);
 
 struct mi_history_event *mi_history_event_new(const struct mi_history_event_options *options)
 {
@@ -55,6 +58,7 @@ static void free_asked(struct mi_history_event *h, struct asked **at)
     struct asked *a = *at;
     *at = a->next;
     h->asked_count--;
+    h->asked_bytes -= a->size;
     h->waiting -= a->id == 0;
     free(a);
 }
@@ -129,6 +133,9 @@ void mi_history_event_reload(struct mi_history_event *h, struct mi_config *confi
     mi_config_release(h->o.config);
     h->o.config = config;
     read_acl(h);
+    /* Without history no event is heard any more, the end of a connection neither. */
+    while (!config->history && h->asked)
+        forget(h, &h->asked);
 }
 
 /* ---- what clients do ---- */
@@ -161,6 +168,7 @@ static struct asked *new_asked(const struct mi_client_event *e, const char *filt
     char *to = a->text;
     a->client = e->client;
     a->qos = e->qos;
+    a->size = size;
     a->filter = put_text(&to, filter);
     a->client_id = put_text(&to, id);
     a->username = put_text(&to, username);
@@ -182,7 +190,8 @@ void mi_history_event_subscribe(struct mi_history_event *h, const struct mi_clie
         else
             at = &(*at)->next;
     }
-    struct asked *a = h->asked_count < MAX_ASKED ? new_asked(e, filter) : NULL;
+    bool room = h->asked_count < MAX_ASKED && h->asked_bytes < MAX_ASKED_BYTES;
+    struct asked *a = room ? new_asked(e, filter) : NULL;
     if (!a) {
         mi_metrics_add(h->o.metrics, MI_G_HISTORY_REFUSED, 1);
         mi_log_limited(h->o.log, &h->limit, mi_now_ns(h->o.clock), LOG_EVERY_S * MI_NS_PER_S, MI_LOG_WARNING,
@@ -194,6 +203,7 @@ void mi_history_event_subscribe(struct mi_history_event *h, const struct mi_clie
     a->refused = shared ? "history cannot be shared: subscribe without $share" : refused_to_all(h);
     *at = a;
     h->asked_count++;
+    h->asked_bytes += a->size;
     h->waiting++;
 }
 

@@ -48,8 +48,8 @@ struct mi_history_ask {
     struct mi_span filter;    /* the SUBSCRIBE's filter without it: "$iggy/2h/rooms/#" */
     uint8_t qos;              /* no message comes with more */
 };
-/* Starts a request. 0 with why (static text) when it is refused at once: malformed, unknown route, too many
- * requests. */
+/* Starts a request. 0 with why (static text) when it is refused at once: malformed, a cursor that is none,
+ * too many requests. Other refusals (a filter that no route knows) come as the end marker. */
 mi_history_id mi_history_begin(struct mi_history *h, const struct mi_history_ask *ask, const char **why);
 void mi_history_cancel(struct mi_history *h, mi_history_id id);
 bool mi_history_idle(const struct mi_history *h); /* nothing to take; one load; any thread */

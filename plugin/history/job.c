@@ -13,8 +13,7 @@ enum {
 };
 
 static const char *check_cursor(struct mi_job *job);
-static bool some_route(const struct mi_job *job);
-static void planned(void *context, struct mi_plan *plan, const char *why);
+static void planned(void *context, struct mi_plan *plan, bool refused, const char *why);
 static void fetched(void *context, enum mi_fetched what, const struct iggy_polled *answer, const char *why);
 
 /* ---- making ---- */
@@ -65,8 +64,6 @@ static const char *fill(struct mi_job *job, const uint8_t key[MI_CURSOR_KEY],
         return "the filter behind $iggy/FROM/ is none that can be searched: it is malformed or has more than "
                "32 "
                "wildcards";
-    if (!some_route(job))
-        return "no route of this broker keeps topics of that filter in Iggy";
     if (job->kind != MI_FROM_CURSOR)
         return NULL;
     if (!mi_cursor_read(key, mi_span_of(job->whole), job->from, &job->cursor))
@@ -102,15 +99,6 @@ static const char *check_cursor(struct mi_job *job)
     if (job->cursor.kind == MI_CURSOR_BACKWARD && job->wanted == 0)
         return "this cursor is at its end";
     return NULL;
-}
-
-static bool some_route(const struct mi_job *job)
-{
-    struct mi_span any = {NULL, 0};
-    for (size_t i = 0; i < job->config->route_count; i++)
-        if (mi_map_reaches(job->config->map, i, any, any, &job->filter))
-            return true;
-    return false;
 }
 
 static bool is_backward(const struct mi_job *job)
@@ -170,12 +158,12 @@ void mi_job_begin(struct mi_job *job, struct mi_job_shared *shared)
         mi_job_end(job, MI_END_ERROR, "out of memory", NULL);
 }
 
-static void planned(void *context, struct mi_plan *plan, const char *why)
+static void planned(void *context, struct mi_plan *plan, bool refused, const char *why)
 {
     struct mi_job *job = context;
     job->plan = plan;
     if (!plan) {
-        mi_job_end(job, MI_END_ERROR, why, NULL);
+        mi_job_end(job, refused ? MI_END_REFUSED : MI_END_ERROR, why, NULL);
         return;
     }
     bool backward = is_backward(job);
@@ -246,7 +234,8 @@ void mi_job_end(struct mi_job *job, enum mi_end_reason reason, const char *text,
     job->state = MI_JOB_OVER;
     mi_metrics_add(job->shared->metrics, MI_G_HISTORY_BYTES, job->scanned);
     if (reason != MI_END_COMPLETE && reason != MI_END_PAGE)
-        mi_metrics_add(job->shared->metrics, MI_G_HISTORY_CUT, 1);
+        mi_metrics_add(job->shared->metrics,
+                       reason == MI_END_REFUSED ? MI_G_HISTORY_REFUSED : MI_G_HISTORY_CUT, 1);
     if (!item)
         return; /* memory is out: the client sees no marker and may ask again */
     item->id = job->id;

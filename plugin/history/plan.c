@@ -6,6 +6,7 @@
 enum { MAX_STREAMS = 1024 }; /* that one request looks into */
 
 static const char too_many[] = "the filter reaches too many topics in Iggy; ask for fewer levels at a time";
+static const char no_route[] = "no route of this broker keeps topics of that filter in Iggy";
 static const char not_listed[] = "Iggy's streams cannot be listed now";
 
 struct mi_finder {
@@ -62,7 +63,10 @@ struct mi_finder *mi_finder_start(struct iggy_client *client, const struct mi_co
         return NULL;
     }
     add_constants(f);
-    if (!f->why && must_list(f)) {
+    bool list = !f->why && must_list(f);
+    if (!f->why && !list && f->plan->count == 0)
+        f->why = no_route;
+    if (list) {
         f->request = iggy_get_streams(client, streams_answered, f);
         if (f->request)
             return f;
@@ -280,7 +284,7 @@ static void end(struct mi_finder *f)
     f->plan = NULL;
     if (f->why) {
         mi_plan_free(plan);
-        f->done(f->context, NULL, f->why);
+        f->done(f->context, NULL, f->why == too_many || f->why == no_route, f->why);
         return;
     }
     plan->tag = 0;
@@ -290,5 +294,5 @@ static void end(struct mi_finder *f)
         qsort(plan->places, plan->count, sizeof *plan->places, compare_places);
     for (size_t i = 0; i < plan->count; i++)
         plan->tag = (plan->tag ^ plan->places[i].tag) * 1099511628211ull;
-    f->done(f->context, plan, NULL);
+    f->done(f->context, plan, false, NULL);
 }

@@ -28,8 +28,9 @@ struct mi_plan {
 
 struct mi_finder;
 /* Finds; done is called once, from here or from the client, with the plan (owned by the callee) or NULL and
- * why (static text). NULL: memory is out, done is not called. filter and config live until then. */
-typedef void (*mi_plan_done)(void *context, struct mi_plan *plan, const char *why);
+ * why (static text): refused when the filter is what is wrong, else Iggy. NULL: memory is out, done is not
+ * called. filter and config live until then. */
+typedef void (*mi_plan_done)(void *context, struct mi_plan *plan, bool refused, const char *why);
 struct mi_finder *mi_finder_start(struct iggy_client *client, const struct mi_config *config,
                                   const struct mi_filter *filter, mi_plan_done done, void *context);
 /* Cancels what is under way; then done is not called. Also to be called after done. NULL is allowed. */

@@ -240,6 +240,22 @@ static void an_acl_file_decides_per_message_and_is_read_again(void)
     end();
 }
 
+static void without_history_nothing_is_kept(void)
+{
+    begin(false, MI_ACL_NONE);
+    subscribe(&alice, "$iggy/first/a");
+    mi_history_event_tick(events, 10);
+    subscribe(&alice, "$iggy/first/b");
+    fakes.config.history = false; /* a reload; the end of the connection is not heard any more */
+    mi_history_event_reload(events, &fakes.config);
+    CU_ASSERT_EQUAL(fake_history.cancelled, 1);
+    CU_ASSERT_TRUE(mi_history_event_idle(events));
+    fake_history_put(1, "$iggy/first/a", "a", "late");
+    mi_history_event_tick(events, 10);
+    CU_ASSERT_EQUAL(stubs.publish_count, 0);
+    end();
+}
+
 static void what_is_noted_is_bounded(void)
 {
     begin(false, MI_ACL_NONE);
@@ -264,6 +280,7 @@ static CU_TestInfo tests[] = {
     {"the right to subscribe is enough on 2.1 where it is said",
      the_right_to_subscribe_is_enough_on_2_1_where_it_is_said},
     {"an acl_file decides per message and is read again", an_acl_file_decides_per_message_and_is_read_again},
+    {"without history nothing is kept", without_history_nothing_is_kept},
     {"what is noted is bounded", what_is_noted_is_bounded},
     CU_TEST_INFO_NULL,
 };

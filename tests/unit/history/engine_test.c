@@ -61,24 +61,37 @@ static void *bridge_thread(void *arg)
     return arg;
 }
 
-static void start(const struct stub_rule *rules)
+/* The configuration, with that many further routes r/0/#, r/1/#, ... */
+static void write_config(const char *path, unsigned further)
 {
-    char path[300], json[1000];
+    FILE *f = fopen(path, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    fprintf(f,
+            "{\"iggy\":{\"url\":\"%s\",\"username\":\"bob\",\"password_file\":\"%s/password\"},"
+            "\"journal\":{\"directory\":\"%s\"},\"broker\":{\"acl\":\"none\"},"
+            "\"history\":{\"page\":4,\"max_time\":\"20s\",\"max_requests\":3},\"routes\":["
+            "{\"name\":\"n\",\"direction\":\"in\",\"stream\":\"s\",\"topic\":\"t\","
+            "\"mqtt_topic\":\"out/{topic}\",\"create\":false}",
+            stub_url(rig.stub), rig.dir, rig.dir);
+    for (unsigned i = 0; i < further; i++)
+        fprintf(f,
+                ",{\"name\":\"r%u\",\"filter\":\"r/%u/#\",\"direction\":\"out\",\"stream\":\"r%u\","
+                "\"topic\":\"t\",\"create\":false}",
+                i, i, i);
+    fputs("]}", f);
+    fclose(f);
+}
+
+static void start_with(const struct stub_rule *rules, unsigned further)
+{
+    char path[300], password[300];
     struct mi_error err;
     rig.stub = stub_start(rules);
     CU_ASSERT_TRUE_FATAL(mi_temp_dir(rig.dir, sizeof rig.dir));
     snprintf(path, sizeof path, "%s/iggy.json", rig.dir);
-    snprintf(json, sizeof json,
-             "{\"iggy\":{\"url\":\"%s\",\"username\":\"bob\",\"password_file\":\"%s/password\"},"
-             "\"journal\":{\"directory\":\"%s\"},\"broker\":{\"acl\":\"none\"},"
-             "\"history\":{\"page\":4,\"max_time\":\"20s\",\"max_requests\":3},\"routes\":["
-             "{\"name\":\"n\",\"direction\":\"in\",\"stream\":\"s\",\"topic\":\"t\",\"mqtt_topic\":\"out/"
-             "{topic}\","
-             "\"create\":false}]}",
-             stub_url(rig.stub), rig.dir, rig.dir);
-    CU_ASSERT_TRUE_FATAL(mi_write_file(path, json));
-    snprintf(json, sizeof json, "%s/password", rig.dir);
-    CU_ASSERT_TRUE_FATAL(mi_write_file(json, "secret") && chmod(json, 0600) == 0);
+    write_config(path, further);
+    snprintf(password, sizeof password, "%s/password", rig.dir);
+    CU_ASSERT_TRUE_FATAL(mi_write_file(password, "secret") && chmod(password, 0600) == 0);
     rig.config = mi_config_from_file(path, complain, NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(rig.config);
     const char *urls[] = {stub_url(rig.stub)};
@@ -96,6 +109,11 @@ static void start(const struct stub_rule *rules)
     CU_ASSERT_PTR_NOT_NULL_FATAL(rig.history);
     atomic_store(&rig.stop, false);
     CU_ASSERT_EQUAL_FATAL(pthread_create(&rig.thread, NULL, bridge_thread, NULL), 0);
+}
+
+static void start(const struct stub_rule *rules)
+{
+    start_with(rules, 0);
 }
 
 static void end(void)
@@ -334,6 +352,20 @@ static void what_is_denied_is_not_counted(void)
     end();
 }
 
+/* 10,000 routes less the one of the other tests. */
+static void a_filter_that_reaches_ten_thousand_routes(void)
+{
+    const struct stub_rule rules[] = {STUB_LOGIN, STUB_ME, {.request = NULL}};
+    start_with(rules, 9999);
+    CU_ASSERT_PTR_NOT_NULL(strstr(answer_of(ask("$iggy/first/r/#")), "too many topics"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(answer_of(ask("$iggy/last-9/#")), "too many topics"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(answer_of(ask("$iggy/first/elsewhere/#")), "no route"));
+    expect(ask("$iggy/first/r/777/x"), "{\"messages\":0,\"skipped\":0,\"complete\":true} ");
+    CU_ASSERT_EQUAL(stub_count(rig.stub, "GET /streams/r777/"), 1);
+    CU_ASSERT_EQUAL(mi_metrics_get(rig.metrics, MI_G_HISTORY_REFUSED), 3);
+    end();
+}
+
 static void a_reload_meanwhile(void)
 {
     const struct stub_rule rules[] = {STUB_LOGIN,
@@ -361,6 +393,7 @@ static CU_TestInfo tests[] = {
     {"a cursor of a topic that was made again", a_cursor_of_a_topic_that_was_made_again},
     {"cancelled requests answer nothing and make room", cancelled_requests_answer_nothing_and_make_room},
     {"what is denied is not counted", what_is_denied_is_not_counted},
+    {"a filter that reaches ten thousand routes", a_filter_that_reaches_ten_thousand_routes},
     {"a reload meanwhile", a_reload_meanwhile},
     CU_TEST_INFO_NULL,
 };
