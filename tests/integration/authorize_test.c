@@ -12,6 +12,7 @@ enum { PATIENCE_MS = 20000 };
 #define AUTH(more) \
     "'auth':{'login':'iggy','rate_per_address':0,'authorize':'iggy','refresh':'200ms'" more "},"
 #define ROUTES                                                                                           \
+    "'history':{},"                                                                                      \
     "'broker':{'acl':'none','address':'BROKER'},'routes':["                                              \
     "{'name':'rooms','filter':'rooms/{room}/#','direction':'both','stream':'room_{room}','topic':'t'},"  \
     "{'name':'twice','filter':'log/#','direction':'out','stream':'log','topic':'a','continue':true},"    \
@@ -368,6 +369,37 @@ static void the_plugins_own_subscription_needs_no_right(void)
     CU_ASSERT_PTR_NOT_NULL(rig_arrived(rig, "via", "t", "via/x"));
 }
 
+/* Does the client get the message with payload 0 of the past, before the end marker (JSON, so its last byte
+ * is a brace)? */
+static bool gets_past(const char *user)
+{
+    static const char *const filter[] = {"$iggy/first/rooms/past/#"};
+    struct acl_client c;
+    bool seen[126], got = false, ended = false;
+    log_in(&c, user);
+    CU_ASSERT_TRUE_FATAL(acl_client_subscribe(&c, filter, 1, true));
+    for (uint64_t end = mi_monotonic_ms() + PATIENCE_MS; !ended && mi_monotonic_ms() < end; mi_sleep_ms(20)) {
+        CU_ASSERT_TRUE_FATAL(acl_client_read(&c, seen, 126));
+        got |= seen[0];
+        ended = seen['}'];
+    }
+    CU_ASSERT_TRUE(ended);
+    acl_client_close(&c);
+    return got;
+}
+
+static void the_past_by_the_same_rights(void)
+{
+    start();
+    CU_ASSERT_TRUE(mi_iggy_admin_stream(iggy, "room_past") >= 0 &&
+                   mi_iggy_admin_topic(iggy, "room_past", "t") >= 0);
+    CU_ASSERT_TRUE(may_write(&root, "rooms/past/x"));
+    CU_ASSERT_PTR_NOT_NULL(rig_arrived(rig, "room_past", "t", "rooms/past/x"));
+    CU_ASSERT_TRUE(gets_past("all"));
+    CU_ASSERT_FALSE(gets_past("bob"));
+    CU_ASSERT_FALSE(gets_past(NULL));
+}
+
 static CU_TestInfo tests[] = {
     {"who_may_publish", who_may_publish},
     {"who_may_subscribe", who_may_subscribe},
@@ -380,6 +412,7 @@ static CU_TestInfo tests[] = {
     {"unmapped_topics_by_a_reload", unmapped_topics_by_a_reload},
     {"rights_stay_while_iggy_is_away", rights_stay_while_iggy_is_away},
     {"the_plugins_own_subscription_needs_no_right", the_plugins_own_subscription_needs_no_right},
+    {"the_past_by_the_same_rights", the_past_by_the_same_rights},
     CU_TEST_INFO_NULL,
 };
 MI_SUITE_MAIN("authorize", tests)
