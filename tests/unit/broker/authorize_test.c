@@ -175,10 +175,12 @@ static void another_configuration(void)
         {.name = "x", .filter = "free", .direction = MI_OUT, .stream = "room_a", .topic = "other"}};
     struct mi_error err = {""};
     begin(MI_UNMAPPED_ALLOW);
+    CU_ASSERT_TRUE(may('r', "free"));
     struct mi_config next = config;
     next.rules = other;
     next.route_count = 1;
     CU_ASSERT_EQUAL(mi_authorize_set_config(authorize, &next, &err), 0);
+    CU_ASSERT_FALSE(may('r', "free")); /* nothing is remembered of the rules before */
     CU_ASSERT_TRUE(may('w', "rooms/b/x"));
     CU_ASSERT_FALSE(may('w', "free"));
     end();
