@@ -82,7 +82,9 @@ try_suite() { # suite
   fi
   echo "== $suite: mosquitto $version" >&2
   log=$(mktemp)
-  MOSQUITTO=$broker MOSQUITTO_IGGY_PLUGIN=$plugin MOSQUITTO_DYNSEC=$(find_dynsec "$suite") ctest --test-dir "$build" -L "$label" -j "$jobs" --output-on-failure \
+  # Where several brokers share a log, the second is the installed one: versions are mixed.
+  MOSQUITTO=$broker MOSQUITTO_2=$(PATH=$PATH:/usr/sbin command -v mosquitto) MOSQUITTO_IGGY_PLUGIN=$plugin \
+    MOSQUITTO_DYNSEC=$(find_dynsec "$suite") ctest --test-dir "$build" -L "$label" -j "$jobs" --output-on-failure \
     --no-tests=error >"$log" 2>&1 || { status=1; cat "$log" >&2; }
   total=$(sed -n 's/.* tests failed out of \([0-9]*\)$/\1/p' "$log")
   failed=$(sed -n 's/.* passed, \([0-9]*\) tests failed.*/\1/p' "$log")
