@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "loop/session_name.h"
 #include "mqtt/subscriber.h"
 
 enum { MESSAGES_PER_TICK = 200 };
@@ -42,8 +43,6 @@ struct mi_via *mi_via_new(struct mi_plugin *p, struct mi_error *err)
     }
     v->plugin = p;
     v->watch = epoll_create1(EPOLL_CLOEXEC);
-    snprintf(v->client_id, sizeof v->client_id, "mosquitto-iggy-%s",
-             mi_journal_identity(mi_bridge_journal(p->bridge)));
     draw_password(v);
     struct mi_subscriber_options none = {.clock = &mi_clock_system, .log = p->log};
     v->subscriber = mi_subscriber_new(&none);
@@ -86,11 +85,29 @@ static bool collect(const struct mi_config *c, struct mi_filters *filters)
     return true;
 }
 
+/* Once there is a route that needs it. */
+static bool name_session(struct mi_via *v, const struct mi_config *c)
+{
+    char name[MI_SESSION_NAME_HEX + 1];
+    struct mi_error err;
+    if (*v->client_id || !c->subscriptions)
+        return true;
+    if (mi_session_name(c->journal_directory, name, &err) != 0) {
+        mi_log_line(v->plugin->log, MI_LOG_ERROR, "routes with \"via\": \"subscription\" get nothing: %s",
+                    err.text);
+        return false;
+    }
+    snprintf(v->client_id, sizeof v->client_id, "mosquitto-iggy-%s", name);
+    return true;
+}
+
 void mi_via_follow_config(struct mi_via *v)
 {
     struct mi_plugin *p = v->plugin;
     struct mi_config *c = p->config;
     struct mi_filters filters = {0};
+    if (!name_session(v, c))
+        return;
     if (!collect(c, &filters)) {
         mi_log_line(p->log, MI_LOG_ERROR,
                     "\"via\": \"subscription\": out of memory; the routes before it stay");

@@ -46,7 +46,7 @@ static size_t times(struct rig *rig, const char *mqtt_topic)
     return count;
 }
 
-static void a_will_arrives_once_and_nothing_both_ways(void)
+static void field_79_a_will_arrives_once_and_nothing_both_ways(void)
 {
     struct rig *rig = rig_new(NULL, NULL);
     CU_ASSERT_TRUE_FATAL(start(rig, HOOK("data", "dev/+/data", "data") "," VIA("all", "dev/{id}/#", "all")));
@@ -310,8 +310,20 @@ static void where_iggy_knows_the_users_it_needs_no_account(void)
     stop(rig);
 }
 
+static void field_89_what_the_broker_says_of_itself_can_be_copied(void)
+{
+    struct rig *rig = rig_new("sys_interval 1\n", NULL);
+    CU_ASSERT_TRUE_FATAL(start(rig, VIA("sys", "$SYS/broker/uptime", "sys") "," VIA("all", "#", "all")));
+    CU_ASSERT_TRUE(rig_metric(rig, "mosquitto_iggy_committed_total{route=\"sys\"}", 2, 20000) >= 2);
+    CU_ASSERT_TRUE(mi_readback_read(rig->readback, "sys", "t"));
+    CU_ASSERT_TRUE(times(rig, "$SYS/broker/uptime") >= 2);
+    CU_ASSERT_EQUAL(rig_metric(rig, "mosquitto_iggy_received_total{route=\"all\"}", 0, 1000), 0);
+    stop(rig);
+}
+
 static CU_TestInfo tests[] = {
-    {"a will arrives once, and nothing both ways", a_will_arrives_once_and_nothing_both_ways},
+    {"field 79: a will arrives once, and nothing both ways",
+     field_79_a_will_arrives_once_and_nothing_both_ways},
     {"QoS, retain and properties are kept", qos_retain_and_properties_are_kept},
     {"order is kept and nothing is missing", order_is_kept_and_nothing_is_missing},
     {"what the ACL denies is not copied", what_the_acl_denies_is_not_copied},
@@ -322,6 +334,8 @@ static CU_TestInfo tests[] = {
     {"Iggy and the broker may go and come", iggy_and_the_broker_may_go_and_come},
     {"a refused login is loud, and mended by a reload", a_refused_login_is_loud_and_mended_by_a_reload},
     {"where Iggy knows the users it needs no account", where_iggy_knows_the_users_it_needs_no_account},
+    {"field 89: what the broker says of itself can be copied",
+     field_89_what_the_broker_says_of_itself_can_be_copied},
     CU_TEST_INFO_NULL,
 };
 MI_SUITE_MAIN("via subscription", tests)
