@@ -19,6 +19,7 @@ struct mi_via {
     struct mi_config *config; /* held: whose texts the subscriber uses */
     int watch;
     char client_id[64];
+    char told[256];    /* of its trouble, for /status.json */
     char password[33]; /* empty: none was drawn */
 };
 
@@ -150,6 +151,15 @@ static bool take(void *context, const struct mi_packet *publish)
     return mi_hook_subscribed(v->plugin->hook, &m);
 }
 
+static void tell_trouble(struct mi_via *v)
+{
+    const char *trouble = mi_subscriber_trouble(v->subscriber);
+    if (strcmp(trouble, v->told) == 0)
+        return;
+    snprintf(v->told, sizeof v->told, "%s", trouble);
+    mi_bridge_note_subscription(v->plugin->bridge, v->told);
+}
+
 bool mi_via_tick(struct mi_via *v)
 {
     struct mi_plugin *p = v->plugin;
@@ -157,6 +167,7 @@ bool mi_via_tick(struct mi_via *v)
         return false;
     bool more = mi_subscriber_step(v->subscriber, MESSAGES_PER_TICK);
     mi_metrics_set(p->metrics, MI_G_SUBSCRIBED, mi_subscriber_ready(v->subscriber));
+    tell_trouble(v);
     return more;
 }
 

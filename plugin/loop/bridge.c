@@ -473,13 +473,23 @@ void mi_bridge_set_interest(struct mi_bridge *b, struct mi_interest_picture *pic
     wake_bridge(b);
 }
 
-void mi_bridge_note_reload(struct mi_bridge *b, const char *error)
+static void note(struct mi_bridge *b, char *kept, size_t size, const char *text)
 {
     pthread_mutex_lock(&b->lock);
-    size_t n = error ? strnlen(error, sizeof b->reload_error - 1) : 0;
-    memcpy(b->reload_error, error ? error : "", n);
-    b->reload_error[n] = '\0';
+    size_t n = text ? strnlen(text, size - 1) : 0;
+    memcpy(kept, text ? text : "", n);
+    kept[n] = '\0';
     pthread_mutex_unlock(&b->lock);
+}
+
+void mi_bridge_note_reload(struct mi_bridge *b, const char *error)
+{
+    note(b, b->reload_error, sizeof b->reload_error, error);
+}
+
+void mi_bridge_note_subscription(struct mi_bridge *b, const char *error)
+{
+    note(b, b->subscription_error, sizeof b->subscription_error, error);
 }
 
 bool mi_bridge_target_missing(struct mi_bridge *b, struct mi_span stream, struct mi_span topic)

@@ -84,6 +84,9 @@ bool mi_bridge_wait_settled(struct mi_bridge *b, uint64_t first, uint64_t last, 
 /* What the last reload came to, for /status.json: NULL when it was taken over, else the error (copied). */
 void mi_bridge_note_reload(struct mi_bridge *b, const char *error);
 
+/* Why the plugin's own subscription does not stand, for /status.json: empty when it does (copied). */
+void mi_bridge_note_subscription(struct mi_bridge *b, const char *error);
+
 /* Called in every TICK: keeps /ready's sign of life, and appends what an operator requeues (control.h). One
  * atomic store and one load when there is nothing to do. */
 void mi_bridge_tick(struct mi_bridge *b);

@@ -48,7 +48,8 @@ struct mi_bridge {
     pthread_mutex_t lock;
     struct mi_config *next_config;             /* of a reload, held; NULL: none */
     struct mi_interest_picture *next_interest; /* held; NULL: none since the last look */
-    char reload_error[512];                    /* empty: the last reload was taken over */
+    char subscription_error[256];
+    char reload_error[512]; /* empty: the last reload was taken over */
     /* main thread */
     bool ran; /* it was started at least once */
     bool began_clean;

@@ -2,6 +2,7 @@
  * report: what /ready and /status.json say about the bridge as a whole.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/json_out.h"
 #include "loop/bridge_private.h"
@@ -55,11 +56,11 @@ bool mi_bridge_status(void *bridge, struct mi_buf *json)
 {
     struct mi_bridge *b = bridge;
     struct mi_journal_stats s;
-    char reload[sizeof b->reload_error];
+    char reload[sizeof b->reload_error], subscription[sizeof b->subscription_error];
     mi_journal_stats(b->journal, &s);
     pthread_mutex_lock(&b->lock);
-    for (size_t i = 0; i < sizeof reload; i++)
-        reload[i] = b->reload_error[i];
+    memcpy(reload, b->reload_error, sizeof reload);
+    memcpy(subscription, b->subscription_error, sizeof subscription);
     pthread_mutex_unlock(&b->lock);
     mi_buf_add_text(json, "{\"name\":");
     add_string(json, b->config->name ? b->config->name : "");
@@ -68,6 +69,8 @@ bool mi_bridge_status(void *bridge, struct mi_buf *json)
     add_error(json, iggy_client_trouble(b->client));
     mi_buf_add_text(json, ",\"reload_error\":");
     add_error(json, reload);
+    mi_buf_add_text(json, ",\"subscription_error\":");
+    add_error(json, subscription);
     mi_buf_addf(json,
                 ",\"journal\":{\"bytes\":%" PRIu64 ",\"max_bytes\":%" PRIu64 ",\"segments\":%" PRIu64
                 ",\"first_sequence\":%" PRIu64 ",\"released_sequence\":%" PRIu64 ",\"next_sequence\":%" PRIu64

@@ -82,24 +82,28 @@ static char *config_text(const char *more)
 }
 
 /* With the token; malloc'd. */
-static char *get(const char *page)
+static char *get_with(const char *token, const char *page)
 {
     struct sockaddr_in a = {.sin_family = AF_INET,
                             .sin_port = htons(t.rig->broker.status_port),
                             .sin_addr = {htonl(INADDR_LOOPBACK)}};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    char request[300], *text = calloc(1, 1 << 20);
+    char request[400], *text = calloc(1, 1 << 20);
     size_t len = 0;
     snprintf(request, sizeof request,
-             "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer " STATUS_TOKEN
-             "\r\n\r\n",
-             page);
+             "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer %s\r\n\r\n", page,
+             token);
     if (connect(fd, (struct sockaddr *)&a, sizeof a) == 0 &&
         send(fd, request, strlen(request), MSG_NOSIGNAL) > 0)
         for (ssize_t n; len < (1 << 20) - 1 && (n = recv(fd, text + len, (1 << 20) - 1 - len, 0)) > 0;)
             len += (size_t)n;
     close(fd);
     return text;
+}
+
+static char *get(const char *page)
+{
+    return get_with(STATUS_TOKEN, page);
 }
 
 static bool status_holds(const char *text, unsigned timeout_ms)
@@ -308,6 +312,35 @@ static void search_command(const char *arguments)
     search(arguments, text, len);
 }
 
+static int status_of(const char *token)
+{
+    int status = 0;
+    char *text = get_with(token, "/metrics");
+    sscanf(text, "HTTP/1.1 %d", &status);
+    free(text);
+    return status;
+}
+
+static void wait_for_status(const char *token, int status)
+{
+    for (uint64_t end = mi_monotonic_ms() + 10000; mi_monotonic_ms() < end && status_of(token) != status;)
+        mi_sleep_ms(20);
+    CU_ASSERT_EQUAL(status_of(token), status);
+}
+
+static void a_reload_brings_another_token(void)
+{
+    CU_ASSERT_EQUAL(status_of(STATUS_TOKEN), 200);
+    CU_ASSERT_EQUAL(status_of("x"), 401);
+    write_secret("secret/token", "another-" STATUS_TOKEN);
+    CU_ASSERT_TRUE(mi_broker_reload(&t.rig->broker));
+    wait_for_status(STATUS_TOKEN, 401);
+    wait_for_status("another-" STATUS_TOKEN, 200);
+    write_secret("secret/token", STATUS_TOKEN);
+    CU_ASSERT_TRUE(mi_broker_reload(&t.rig->broker));
+    wait_for_status(STATUS_TOKEN, 200);
+}
+
 static void nothing_that_is_written_holds_a_secret(void)
 {
     char path[300], arguments[600];
@@ -336,6 +369,7 @@ static void nothing_that_is_written_holds_a_secret(void)
 static CU_TestInfo tests[] = {
     {"field 127: renewed files are taken up without a reload",
      field_127_renewed_files_are_taken_up_without_a_reload},
+    {"a reload brings another token", a_reload_brings_another_token},
     {"nothing that is written holds a secret", nothing_that_is_written_holds_a_secret},
     CU_TEST_INFO_NULL,
 };

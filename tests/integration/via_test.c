@@ -280,6 +280,9 @@ static void a_refused_login_is_loud_and_mended_by_a_reload(void)
     CU_ASSERT_TRUE(mi_broker_says(&rig->broker, "refuses the login (reason 0x86", 10000) ||
                    mi_broker_says(&rig->broker, "refuses the login (reason 0x87", 100));
     CU_ASSERT_EQUAL(rig_metric(rig, "mosquitto_iggy_subscribed", 0, 5000), 0);
+    char *status = mi_http_get(rig->broker.status_port, "/status.json", NULL);
+    CU_ASSERT_TRUE(status && strstr(status, "\"subscription_error\":\"the broker refuses the login"));
+    free(status);
     CU_ASSERT_TRUE(mi_write_file(path, "right-secret\n"));
     CU_ASSERT_TRUE(mi_broker_reload(&rig->broker));
     CU_ASSERT_EQUAL(rig_metric(rig, "mosquitto_iggy_subscribed", 1, 20000), 1);

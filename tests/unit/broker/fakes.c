@@ -223,6 +223,12 @@ struct mi_history *mi_bridge_history(struct mi_bridge *b)
     return (struct mi_history *)b;
 }
 
+void mi_bridge_note_subscription(struct mi_bridge *b, const char *error)
+{
+    (void)b;
+    (void)error;
+}
+
 void mi_bridge_watch(struct mi_bridge *b, int epoll)
 {
     (void)b;
