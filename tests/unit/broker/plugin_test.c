@@ -1,4 +1,5 @@
 /* plugin: entry points, first TICK, reload and cleanup against a make-believe broker. */
+#include "broker/login_event.h"
 #include "fakes.h"
 #include "stubs.h"
 #include "support/process.h"
@@ -193,6 +194,61 @@ static void outstanding_retained_topics_go_from_one_run_to_the_next(void)
     CU_ASSERT_EQUAL(fakes.outstanding.len, 16);
 }
 
+static void wake_nobody(void *context)
+{
+    (void)context;
+}
+
+static int log_in(const char *username, const char *password)
+{
+    struct mosquitto client = {.id = "c", .protocol = 4, .clean = true, .username = username};
+    struct mosquitto_evt_basic_auth e = {
+        .client = &client, .username = (char *)username, .password = (char *)password};
+    return stubs_fire(MOSQ_EVT_BASIC_AUTH, &e);
+}
+
+static void logins_are_looked_at_only_where_that_is_configured(void)
+{
+    start();
+    CU_ASSERT_EQUAL(log_in("alice", "secret"), -1000);
+    end();
+    stubs_reset();
+    fakes_reset();
+    struct mi_iggy_backend_options o = {
+        .logins_per_second = 10, .clock = &mi_clock_system, .wake_bridge = wake_nobody};
+    fakes.config.auth = (struct mi_auth_config){.login = MI_LOGIN_FROM_IGGY, .cache_size = 16};
+    fakes.logins = mi_iggy_backend_new(&o);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(fakes.logins);
+    CU_ASSERT_EQUAL_FATAL(init(), MOSQ_ERR_SUCCESS);
+    CU_ASSERT_EQUAL(log_in(NULL, NULL), MOSQ_ERR_PLUGIN_DEFER);
+    CU_ASSERT_EQUAL(log_in("", ""), MOSQ_ERR_PLUGIN_DEFER);
+    CU_ASSERT_EQUAL(log_in("al", "secret"), MOSQ_ERR_AUTH); /* nobody at Iggy is called that */
+    CU_ASSERT_EQUAL(log_in("alice", NULL), MOSQ_ERR_AUTH);
+    CU_ASSERT_EQUAL(log_in("alice", "secret"), MOSQ_ERR_UNKNOWN); /* 2.0, and no thread answers yet */
+    struct mi_iggy_backend *logins = fakes.logins;
+    end();
+    mi_iggy_backend_free(logins);
+}
+
+static void what_the_broker_is_told(void)
+{
+    static const struct {
+        enum mi_login_answer answer;
+        int on_2_0, on_2_1_v3, on_2_1_v5;
+    } rows[] = {{MI_LOGIN_ALLOWED, 0, 0, 0},
+                {MI_LOGIN_REFUSED, MOSQ_ERR_AUTH, MOSQ_ERR_AUTH, MOSQ_ERR_AUTH},
+                {MI_LOGIN_UNAVAILABLE, MOSQ_ERR_UNKNOWN, MOSQ_ERR_UNKNOWN, 136},
+                {MI_LOGIN_LIMITED, MOSQ_ERR_AUTH, MOSQ_ERR_AUTH, 159},
+                {MI_LOGIN_NEXT, MOSQ_ERR_PLUGIN_DEFER, MOSQ_ERR_PLUGIN_DEFER, MOSQ_ERR_PLUGIN_DEFER}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        CU_ASSERT_EQUAL(mi_login_code(rows[i].answer, false, 4), rows[i].on_2_0);
+        CU_ASSERT_EQUAL(mi_login_code(rows[i].answer, false, 5), rows[i].on_2_0);
+        CU_ASSERT_EQUAL(mi_login_code(rows[i].answer, true, 4), rows[i].on_2_1_v3);
+        CU_ASSERT_EQUAL(mi_login_code(rows[i].answer, true, 3), rows[i].on_2_1_v3);
+        CU_ASSERT_EQUAL(mi_login_code(rows[i].answer, true, 5), rows[i].on_2_1_v5);
+    }
+}
+
 static void nobody_but_us_writes_below_iggy(void)
 {
     start();
@@ -233,6 +289,9 @@ static CU_TestInfo tests[] = {
     {"a broken reload keeps the old configuration", a_broken_reload_keeps_the_old_configuration},
     {"the wake-up ends when the inbox is empty", the_wake_up_ends_when_the_inbox_is_empty},
     {"a PUBLISH goes through to the journal", a_publish_goes_through_to_the_journal},
+    {"logins are looked at only where that is configured",
+     logins_are_looked_at_only_where_that_is_configured},
+    {"what the broker is told", what_the_broker_is_told},
     {"nobody but us writes below $iggy/", nobody_but_us_writes_below_iggy},
     {"a broker without TICK is told off", a_broker_without_tick_is_told_off},
     CU_TEST_INFO_NULL,
