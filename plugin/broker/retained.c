@@ -225,8 +225,10 @@ enum mi_own_back mi_retained_own_back(struct mi_retained *r, const char *topic, 
     }
     if (sequence >= r->again_below)
         return MI_OWN_DONE;
+    /* What was stored now would be replaced by what this TICK published before. */
+    bool flying = r->flying_unknown || (e && e->flying);
     note_newer(r, r->rebuilds ? demand(r, hash) : NULL);
-    return MI_OWN_PUBLISH;
+    return sequence >= r->o.first_sequence && !flying ? MI_OWN_STORE : MI_OWN_PUBLISH;
 }
 
 void mi_retained_rebuild_begin(struct mi_retained *r)

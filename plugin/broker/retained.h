@@ -63,7 +63,7 @@ void mi_retained_tick(struct mi_retained *r);
 /* What becomes of an own retained message that was read back. */
 enum mi_own_back {
     MI_OWN_DONE,   /* the broker has it */
-    MI_OWN_STORE,  /* subscribers have it, but it was overtaken: it should be stored again */
+    MI_OWN_STORE,  /* subscribers have it, but it was overtaken, or forgotten: it should be stored again */
     MI_OWN_PUBLISH /* it must be published again, with retain on */
 };
 enum mi_own_back mi_retained_own_back(struct mi_retained *r, const char *topic, uint64_t sequence);

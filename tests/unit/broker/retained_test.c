@@ -41,11 +41,12 @@ static struct mi_retained *make(size_t max_topics, uint64_t first_sequence, bool
     return r;
 }
 
+/* Is it put into the store again? Subscribers get it again only when it is of an earlier run (below 100). */
 static bool own_again(struct mi_retained *r, const char *topic, uint64_t sequence)
 {
     enum mi_own_back back = mi_retained_own_back(r, topic, sequence);
-    CU_ASSERT_NOT_EQUAL(back, MI_OWN_STORE);
-    return back == MI_OWN_PUBLISH;
+    CU_ASSERT_NOT_EQUAL(back, sequence < 100 ? MI_OWN_STORE : MI_OWN_PUBLISH);
+    return back != MI_OWN_DONE;
 }
 
 static void an_own_value_holds_foreign_ones_off_until_it_is_read_back(void)
@@ -303,7 +304,10 @@ static void take_one(struct broker *b, int self)
         publish_retained(b, e->topic, e->value);
         break;
     case MI_OWN_STORE:
-        b->store[e->topic] = e->value;
+        if (routes_later)
+            b->store[e->topic] = e->value;
+        else
+            publish_retained(b, e->topic, e->value); /* Mosquitto 2.0 cannot do it silently */
         break;
     default:
         break;
