@@ -181,6 +181,8 @@ static void read_connack(struct reader *r, struct mi_packet *p)
 {
     p->session_present = take_byte(r) & 1;
     p->reason = take_byte(r);
+    if (p->reason && r->rest.len == 0) /* from a listener that does not speak MQTT 5 */
+        return;
     struct reader properties = take_properties(r);
     while (!properties.failed && properties.rest.len > 0) {
         struct property one = take_property(&properties);
@@ -327,6 +329,7 @@ bool mi_packet_goodbye(struct mi_buf *out)
 const char *mi_packet_reason(uint8_t reason)
 {
     switch (reason) {
+    case 0x01:
     case 0x84:
         return "MQTT 5 is not spoken there";
     case 0x86:

@@ -324,6 +324,41 @@ static void field_89_what_the_broker_says_of_itself_can_be_copied(void)
     stop(rig);
 }
 
+/* Nobody is refused for it: the broker keeps what the journal cannot take, and each comes once, in order. */
+static void a_full_journal_leaves_messages_with_the_broker(void)
+{
+    enum { COUNT = 300, BYTES = 10000 };
+    struct rig *rig = rig_new(NULL, NULL);
+    static char payload[BYTES + 1];
+    memset(payload, 'p', BYTES);
+    CU_ASSERT_TRUE_FATAL(mi_broker_config(
+        &rig->broker,
+        "{'iggy':{'url':'IGGY','username':'iggy','password_file':'DIR/iggy.password'},"
+        "'journal':{'directory':'DIR/journal','max_size':'1MB','keep':'0B'},'limits':{'retry_max':'200ms'},"
+        "'status':{'listen':'STATUS'}," BROKER_BLOCK "'routes':[" VIA("all", "f/#", "all") "]}",
+        rig->iggy.port));
+    CU_ASSERT_TRUE_FATAL(mi_broker_start(&rig->broker)); /* no Iggy */
+    CU_ASSERT_EQUAL(rig_metric(rig, "mosquitto_iggy_subscribed", 1, 10000), 1);
+    struct mi_mqtt *c = rig_client(rig, "c", MQTT_PROTOCOL_V311);
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(payload, 12, "%010d", i);
+        payload[10] = 'p';
+        CU_ASSERT_EQUAL(mi_mqtt_say(c, "f/x", payload, 1), 0);
+    }
+    CU_ASSERT_TRUE(mi_broker_says(&rig->broker, "waits in the broker", 10000));
+    CU_ASSERT_TRUE(rig_metric(rig, "mosquitto_iggy_received_total{route=\"all\"}", 0, 1000) < COUNT);
+    CU_ASSERT_TRUE_FATAL(mi_iggy_server_start(&rig->iggy));
+    CU_ASSERT_TRUE(mi_readback_wait(rig->readback, "all", "t", COUNT, 60000));
+    for (size_t i = 0; i < mi_readback_count(rig->readback); i++) {
+        char text[16];
+        snprintf(text, sizeof text, "%010u", (unsigned)i);
+        const struct mi_span p = mi_readback_at(rig->readback, i)->message.payload;
+        CU_ASSERT_TRUE(p.len == BYTES && memcmp(p.data, text, 10) == 0);
+    }
+    mi_mqtt_close(c);
+    stop(rig);
+}
+
 static CU_TestInfo tests[] = {
     {"field 79: a will arrives once, and nothing both ways",
      field_79_a_will_arrives_once_and_nothing_both_ways},
@@ -339,6 +374,7 @@ static CU_TestInfo tests[] = {
     {"where Iggy knows the users it needs no account", where_iggy_knows_the_users_it_needs_no_account},
     {"field 89: what the broker says of itself can be copied",
      field_89_what_the_broker_says_of_itself_can_be_copied},
+    {"a full journal leaves messages with the broker", a_full_journal_leaves_messages_with_the_broker},
     CU_TEST_INFO_NULL,
 };
 MI_SUITE_MAIN("via subscription", tests)

@@ -80,6 +80,8 @@ static void answers_are_read(void)
     CU_ASSERT_TRUE(p.type == MI_CONNACK && p.session_present && p.reason == 0);
     CU_ASSERT_EQUAL(READ("\x20\6\0\x87\3\x13\0\x1e", &p), 8);
     CU_ASSERT_TRUE(!p.session_present && p.reason == 0x87 && p.server_keepalive == 30);
+    CU_ASSERT_EQUAL(READ("\x20\2\0\1", &p), 4); /* MQTT 3.1.1's */
+    CU_ASSERT_STRING_EQUAL(mi_packet_reason(p.reason), "MQTT 5 is not spoken there");
     CU_ASSERT_EQUAL(READ("\x90\4\0\7\0\x02", &p), 6);
     CU_ASSERT_TRUE(p.type == MI_SUBACK && p.id == 7 && p.reason == 2);
     CU_ASSERT_EQUAL(READ("\x62\2\0\x09", &p), 4);
