@@ -167,6 +167,15 @@ const struct mi_id_stream *mi_id_map_stream(const struct mi_id_map *m, uint32_t 
     return m->count ? bsearch(&key, m->streams, m->count, sizeof key, by_stream_id) : NULL;
 }
 
+const struct mi_id_stream *mi_id_map_want(struct mi_id_map *m, uint32_t id, uint32_t round)
+{
+    struct mi_id_stream *s = (struct mi_id_stream *)mi_id_map_stream(m, id);
+    if (!s || s->wanted_round == round)
+        return NULL;
+    s->wanted_round = round;
+    return s;
+}
+
 const struct mi_id_topic *mi_id_map_topic(const struct mi_id_stream *s, uint32_t id)
 {
     const struct mi_id_topic key = {.id = id};

@@ -18,6 +18,7 @@ struct mi_id_stream {
     uint64_t created_at;
     struct mi_span name;
     uint32_t topics_round;      /* of the round that read its topics; 0: none did */
+    uint32_t wanted_round;      /* of the last mi_id_map_want */
     struct mi_id_topic *topics; /* ascending ids */
     size_t topic_count;
 };
@@ -42,6 +43,9 @@ uint64_t mi_id_map_version(const struct mi_id_map *m);
 /* NULL: there is none. Valid until the next mi_id_map_set_.. */
 const struct mi_id_stream *mi_id_map_stream(const struct mi_id_map *m, uint32_t id);
 const struct mi_id_topic *mi_id_map_topic(const struct mi_id_stream *s, uint32_t id);
+
+/* The stream, the first time that it is wanted in this round; NULL: not the first time, or there is none. */
+const struct mi_id_stream *mi_id_map_want(struct mi_id_map *m, uint32_t id, uint32_t round);
 
 /* Who somebody is over time. Iggy 0.8 moves created_at by milliseconds at its first restart: so less than a
  * second is no difference where the name is the same, too. */

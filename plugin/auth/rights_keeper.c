@@ -15,8 +15,7 @@ enum {
     RECORD_EVERY_MS = 10, /* at the most: 100 a second */
     AGAIN_MS = 1000,      /* after a round that failed */
     LOG_EVERY_S = 60,
-    MAX_WAITING = 1024,
-    MAX_FOUND = 4096 /* new names of a list that wait for their record */
+    MAX_WAITING = 1024
 };
 
 struct slot {
@@ -199,10 +198,7 @@ static void complain(struct mi_rights_keeper *k, struct mi_log_limit *limit, con
 static void want_details(void *arg, uint32_t stream_id)
 {
     struct mi_rights_keeper *k = arg;
-    const struct mi_id_stream *s = mi_id_map_stream(mi_rights_book_ids(k->book), stream_id);
-    for (size_t i = 0; s && i < k->details.count; i++)
-        if (mi_span_equal(k->details.all[i], s->name))
-            return;
+    const struct mi_id_stream *s = mi_id_map_want(mi_rights_book_ids(k->book), stream_id, k->round);
     if (s)
         add_name(&k->details, (struct iggy_span){s->name.data, s->name.len}, SIZE_MAX);
 }
@@ -281,6 +277,14 @@ static void start_cycle(struct mi_rights_keeper *k)
         k->list_runs = iggy_get_users(k->options.client, on_users, k) != 0;
 }
 
+static void say_no_room(struct mi_rights_keeper *k)
+{
+    mi_log_limited(k->options.log, &k->room_limit, k->now_ns, LOG_EVERY_S * MI_NS_PER_S, MI_LOG_WARNING,
+                   "auth.authorize: Iggy has more than %zu users (auth.cache_size); those beyond get their "
+                   "rights when they log in",
+                   k->options.max_users);
+}
+
 static void on_users(void *arg, const struct iggy_result *result, const struct iggy_user *users, size_t count)
 {
     struct mi_rights_keeper *k = arg;
@@ -290,10 +294,16 @@ static void on_users(void *arg, const struct iggy_result *result, const struct i
     k->blind = result->http_status == 403;
     for (size_t i = mi_rights_book_count(k->book); k->blind && i > 0; i--)
         gone(k, mi_rights_user_name(mi_rights_book_at(k->book, i - 1)), false);
+    if (count > 0)
+        clear_names(&k->found);
     for (size_t i = 0; i < count; i++) {
         const struct mi_span name = {users[i].username.data, users[i].username.len};
-        if (users[i].active && name.len <= MI_MAX_USER_NAME && !mi_rights_book_find(k->book, name))
-            add_name(&k->found, users[i].username, MAX_FOUND);
+        if (!users[i].active || name.len > MI_MAX_USER_NAME || mi_rights_book_find(k->book, name))
+            continue;
+        if (mi_rights_book_count(k->book) + k->found.count < k->options.max_users)
+            add_name(&k->found, users[i].username, k->options.max_users);
+        else
+            say_no_room(k);
     }
 }
 
@@ -368,10 +378,7 @@ static void take_record(struct mi_rights_keeper *k, const struct iggy_user *reco
         change = mi_rights_book_record(k->book, record, round, wanted_ns);
     }
     if (change == MI_USER_NO_ROOM)
-        mi_log_limited(k->options.log, &k->room_limit, k->now_ns, LOG_EVERY_S * MI_NS_PER_S, MI_LOG_WARNING,
-                       "auth.authorize: Iggy has more than %zu users; those beyond get their rights when "
-                       "they log in",
-                       k->options.max_users);
+        say_no_room(k);
     struct mi_rights_user *u = mi_rights_book_find(k->book, name);
     if (change == MI_USER_REPLACED && known) {
         mi_rights_news_put(k->options.news, name, NULL, true);

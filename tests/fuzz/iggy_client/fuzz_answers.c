@@ -1,5 +1,5 @@
-/* Answers of a server: the first byte chooses the decoder (poll, topic, stream, list of streams), the rest is
- * the body. */
+/* Answers of a server: the first byte chooses the decoder (poll, topic, stream, list of streams,
+ * permissions), the rest is the body. */
 #include "poll_reader.h"
 #include "topology.h"
 
@@ -64,6 +64,20 @@ static size_t read_topic(uint8_t *text, size_t len)
     return total;
 }
 
+static void add_grant(void *arg, const struct iggy_grant *grant)
+{
+    *(size_t *)arg += grant->rights + grant->stream_id % 2 + grant->topic_id % 2;
+    if (grant->rights >> 10 || grant->scope > IGGY_SCOPE_TOPIC)
+        abort();
+}
+
+static size_t read_permissions(uint8_t *text, size_t len)
+{
+    size_t total = 0;
+    iggy_permissions_read((struct iggy_span){text, len}, add_grant, &total);
+    return total;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0)
@@ -73,9 +87,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!text)
         return 0;
     memcpy(text, data + 1, len);
-    static size_t (*const decoders[])(uint8_t *, size_t) = {read_poll, read_topic, read_stream, read_streams};
+    static size_t (*const decoders[])(uint8_t *, size_t) = {read_poll, read_topic, read_stream, read_streams,
+                                                            read_permissions};
     /* The sum is always small; comparing it keeps the bytes from being left unread. */
-    if (decoders[data[0] % 4](text, len) == SIZE_MAX)
+    if (decoders[data[0] % 5](text, len) == SIZE_MAX)
         abort();
     free(text);
     return 0;
