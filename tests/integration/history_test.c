@@ -248,6 +248,9 @@ static void what_somebody_put_into_a_stream_is_not_shown_elsewhere(void)
     CU_ASSERT_TRUE(foreign("house_d", "all", 0, "house/d/x", "true", 1));
     CU_ASSERT_TRUE(page_ask(c, "first", "house/d/#", 1, &p) && p.complete && p.count == 1);
     CU_ASSERT_TRUE(page_ask(c, "first", "house/e/#", 1, &p) && p.complete && p.count == 0);
+    CU_ASSERT_TRUE(page_ask(c, "first", "house/+/x", 1, &p) && p.complete && p.count == 3);
+    for (size_t i = 0; i < p.count; i++)
+        CU_ASSERT_STRING_NOT_EQUAL(page_topic(mi_mqtt_message(c, p.first + i), "first"), "house/e/x");
     mi_mqtt_close(c);
 }
 

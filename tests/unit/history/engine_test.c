@@ -243,6 +243,20 @@ static void a_server_that_does_not_move_on_ends_with_a_reason(void)
     end();
 }
 
+/* The past ends where the tail was, whatever came meanwhile. */
+static void the_tail_is_the_end(void)
+{
+    const struct stub_rule rules[] = {STUB_LOGIN,
+                                      STUB_ME,
+                                      {"GET /streams/s/topics/t ", 0, STUB_ANSWER, TOPIC("5", "1"), 0, NULL},
+                                      {POLL, 0, STUB_ANSWER, POLLED("0", THREE), 0, NULL},
+                                      {.request = NULL}};
+    start(rules);
+    expect(ask("$iggy/first/out/t"), "0 1 {\"messages\":2,\"skipped\":0,\"complete\":true} ");
+    expect(ask("$iggy/last-5/out/t"), "0 1 {\"messages\":2,\"skipped\":0,\"complete\":true} ");
+    end();
+}
+
 static void who_may_not_read_is_told(void)
 {
     const struct stub_rule rules[] = {STUB_LOGIN,
@@ -336,6 +350,22 @@ static void cancelled_requests_answer_nothing_and_make_room(void)
     end();
 }
 
+static void what_waits_for_a_cancelled_request_is_dropped(void)
+{
+    const struct stub_rule rules[] = {
+        STUB_LOGIN, STUB_ME, DETAILS, {POLL, 0, STUB_ANSWER, POLLED("0", THREE), 0, NULL}, {.request = NULL}};
+    start(rules);
+    mi_history_id id = ask("$iggy/first/out/t");
+    for (uint64_t end_ms = mi_monotonic_ms() + WAIT_MS;
+         mi_history_idle(rig.history) && mi_monotonic_ms() < end_ms;)
+        mi_sleep_ms(1);
+    CU_ASSERT_FALSE(mi_history_idle(rig.history));
+    mi_sleep_ms(100); /* the marker is there too */
+    mi_history_cancel(rig.history, id);
+    CU_ASSERT_TRUE(mi_history_idle(rig.history));
+    end();
+}
+
 static void what_is_denied_is_not_counted(void)
 {
     const struct stub_rule rules[] = {
@@ -387,11 +417,13 @@ static CU_TestInfo tests[] = {
     {"a server that never makes sense ends with a reason",
      a_server_that_never_makes_sense_ends_with_a_reason},
     {"a server that does not move on ends with a reason", a_server_that_does_not_move_on_ends_with_a_reason},
+    {"the tail is the end", the_tail_is_the_end},
     {"who may not read is told", who_may_not_read_is_told},
     {"without the right to see details", without_the_right_to_see_details},
     {"a topic that is not there is an empty past", a_topic_that_is_not_there_is_an_empty_past},
     {"a cursor of a topic that was made again", a_cursor_of_a_topic_that_was_made_again},
     {"cancelled requests answer nothing and make room", cancelled_requests_answer_nothing_and_make_room},
+    {"what waits for a cancelled request is dropped", what_waits_for_a_cancelled_request_is_dropped},
     {"what is denied is not counted", what_is_denied_is_not_counted},
     {"a filter that reaches ten thousand routes", a_filter_that_reaches_ten_thousand_routes},
     {"a reload meanwhile", a_reload_meanwhile},
