@@ -6,12 +6,14 @@
 #include <xxhash.h>
 
 #include "base/json_out.h"
+#include "base/utf8.h"
 #include "journal/journal.h"
 #include "message/headers.h"
 
 enum {
-    /* Three texts of 65,535 bytes, six bytes for one at most. */
-    MAX_PAYLOAD_BYTES = 2 << 20,
+    MAX_TEXT_BYTES = 4096,
+    /* Four texts, six bytes for one at most. */
+    MAX_PAYLOAD_BYTES = 128 << 10,
     MAX_HEADER_BYTES = 1024,
     KEPT_BYTES = 1 << 16,
     LOG_EVERY_S = 10
@@ -27,6 +29,7 @@ struct writing {
     struct mi_plugin *plugin;
     struct mi_buf *out;
     bool replaced; /* a text was not UTF-8 */
+    bool cut;      /* a text was too long */
     uint64_t time_us;
 };
 
@@ -161,6 +164,10 @@ static void begin(struct writing *w, struct mi_plugin *p, const char *event)
 static void add_span(struct writing *w, const char *key, struct mi_span text)
 {
     mi_buf_addf(w->out, ",\"%s\":", key);
+    if (text.len > MAX_TEXT_BYTES) {
+        text.len = mi_utf8_valid(text) ? mi_utf8_cut(text, MAX_TEXT_BYTES) : MAX_TEXT_BYTES;
+        w->cut = true;
+    }
     mi_json_add_string(w->out, text, &w->replaced);
 }
 
@@ -224,9 +231,12 @@ static enum mi_append append(struct writing *w, const struct mi_route *route, st
         .headers = mi_buf_span(&p->events->headers),
         .payload = mi_buf_span(w->out),
     };
-    if (mi_bridge_route_full(p->bridge, route->id))
+    struct mi_journal *journal = mi_bridge_journal(p->bridge);
+    /* Whoever makes events, such as by wrong logins, must not use up what is there for messages. */
+    if (mi_bridge_route_full(p->bridge, route->id) ||
+        !mi_journal_has_room(journal, p->config->journal_max_size / 2))
         return MI_APPEND_FULL;
-    return mi_journal_append(mi_bridge_journal(p->bridge), &record, 1);
+    return mi_journal_append(journal, &record, 1);
 }
 
 static void keep(struct writing *w, const char *event, struct mi_span client_id)
@@ -234,7 +244,7 @@ static void keep(struct writing *w, const char *event, struct mi_span client_id)
     struct mi_plugin *p = w->plugin;
     struct mi_client_events *e = p->events;
     const struct mi_route *route = &p->config->routes[p->config->events_route];
-    mi_buf_addf(w->out, "%s}", w->replaced ? ",\"replaced\":true" : "");
+    mi_buf_addf(w->out, "%s%s}", w->replaced ? ",\"replaced\":true" : "", w->cut ? ",\"cut\":true" : "");
     if (w->out->failed || !make_headers(w, &e->headers, event) ||
         append(w, route, client_id) != MI_APPEND_OK) {
         mi_count(mi_metrics_route(p->metrics, route->id, route->name), MI_C_DROPPED_QOS0, 1);

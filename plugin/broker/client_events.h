@@ -2,8 +2,9 @@
  * client_events: what happens to clients, as records in Iggy (docs/client-events.md): one JSON object each,
  * through the same journal, accounted for as the route "client_events".
  *
- * An event is never a reason to refuse or disconnect anybody, and never waits: what the journal cannot take
- * is dropped and counted (dropped, reason qos0). Main thread only.
+ * An event is never a reason to refuse or disconnect anybody, and never waits: what the journal cannot take,
+ * or not without using more than half of its room, is dropped and counted (dropped, reason qos0). Main thread
+ * only.
  */
 #ifndef MI_CLIENT_EVENTS_H
 #define MI_CLIENT_EVENTS_H

@@ -228,6 +228,34 @@ static void what_the_journal_does_not_take_is_dropped_and_counted(void)
     end();
 }
 
+static void events_leave_half_of_the_journal_to_messages(void)
+{
+    start(true);
+    fakes.config.journal_max_size = 1000000;
+    fakes.no_room_for = 500001;
+    mi_subscriptions_connect(&plugin, &(struct mi_evt_connect){.client = &client});
+    CU_ASSERT_EQUAL(fakes.records, 1);
+    fakes.no_room_for = 500000;
+    mi_subscriptions_connect(&plugin, &(struct mi_evt_connect){.client = &client});
+    CU_ASSERT_EQUAL(fakes.records, 1);
+    CU_ASSERT_EQUAL(mi_counted(mi_metrics_route(plugin.metrics, 101, NULL), MI_C_DROPPED_QOS0), 1);
+    end();
+}
+
+static void long_texts_are_cut_between_characters(void)
+{
+    static char name[65536] = "x";
+    start(true);
+    for (size_t at = 1; at + 2 < sizeof name; at += 2)
+        memcpy(name + at, "\xc3\xa4", 2);
+    mi_client_events_refused(&plugin, &(struct mi_refused_login){NULL, "c", name, NULL, "credentials"});
+    CU_ASSERT_EQUAL_FATAL(fakes.records, 1);
+    CU_ASSERT_TRUE(fakes.last.payload.len > 4000 && fakes.last.payload.len < 4400);
+    CU_ASSERT_PTR_NOT_NULL(memmem(fakes.last.payload.data, fakes.last.payload.len, "\"cut\":true}", 11));
+    CU_ASSERT_PTR_NULL(memmem(fakes.last.payload.data, fakes.last.payload.len, "replaced", 8));
+    end();
+}
+
 static CU_TestInfo tests[] = {
     {"connect, and who it is", connect_and_who_it_is},
     {"disconnect has its reason", disconnect_has_its_reason},
@@ -236,6 +264,8 @@ static CU_TestInfo tests[] = {
     {"only what is included is written", only_what_is_included_is_written},
     {"what the journal does not take is dropped and counted",
      what_the_journal_does_not_take_is_dropped_and_counted},
+    {"events leave half of the journal to messages", events_leave_half_of_the_journal_to_messages},
+    {"long texts are cut between characters", long_texts_are_cut_between_characters},
     CU_TEST_INFO_NULL,
 };
 MI_SUITE_MAIN("client events", tests)

@@ -20,6 +20,7 @@ struct fakes {
     bool read_back;    /* the second route reads what the hits write */
     /* journal */
     enum mi_append append; /* of the next appends */
+    uint64_t no_room_for;  /* that many bytes and more do not fit; 0: all do */
     int appends, records;
     struct mi_record last;
     uint8_t bytes[4][4096]; /* headers of the last records */
