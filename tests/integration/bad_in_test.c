@@ -16,7 +16,9 @@ static const char config[] =
                "{'name':'bad','direction':'in','stream':'bad','topic':'t','filter':'bad/#',"
                " 'mqtt_topic':'bad/{header:device}/x','qos':1},"
                "{'name':'lost','direction':'in','stream':'lost','topic':'t','mqtt_topic':'lost/{partition}',"
-               " 'qos':1}]}";
+               " 'qos':1},"
+               "{'name':'killed','direction':'in','stream':'killed','topic':'t',"
+               " 'mqtt_topic':'killed/{partition}','qos':1}]}";
 
 static struct rig *rig;
 static struct mi_mqtt *subscriber;
@@ -27,12 +29,13 @@ static void start(void)
         rig = rig_new(NULL, NULL);
         CU_ASSERT_TRUE_FATAL(mi_iggy_server_start(&rig->iggy));
         CU_ASSERT_TRUE_FATAL(mi_readback_create(rig->readback, "bad", "t", 1) &&
-                             mi_readback_create(rig->readback, "lost", "t", 1));
+                             mi_readback_create(rig->readback, "lost", "t", 1) &&
+                             mi_readback_create(rig->readback, "killed", "t", 2));
         CU_ASSERT_TRUE_FATAL(mi_broker_config(&rig->broker, config, rig->iggy.port) &&
                              mi_broker_start(&rig->broker));
         subscriber = rig_client(rig, "subscriber", MQTT_PROTOCOL_V5);
         CU_ASSERT_TRUE_FATAL(subscriber && mi_mqtt_subscribe(subscriber, "#", 1));
-        CU_ASSERT_EQUAL_FATAL(rig_metric(rig, "mosquitto_iggy_readers", 2, 10000), 2);
+        CU_ASSERT_EQUAL_FATAL(rig_metric(rig, "mosquitto_iggy_readers", 4, 10000), 4);
     }
     CU_ASSERT_TRUE_FATAL(mi_mqtt_connected(subscriber));
 }
@@ -143,14 +146,20 @@ static void answers_that_cannot_be_read_lose_nothing(void)
 
 /* ---- what is lost ---- */
 
-static void lose(const char *payload)
+/* The first one after a kill may meet the old connection. */
+static void produce(const char *stream, uint32_t partition, const char *payload)
 {
-    for (int i = 0; i < 50; i++) { /* the first ones after a kill may meet the old connection */
-        if (mi_readback_produce(rig->readback, "lost", "t", 0, (struct mi_span){0}, payload))
+    for (int i = 0; i < 50; i++) {
+        if (mi_readback_produce(rig->readback, stream, "t", partition, (struct mi_span){0}, payload))
             return;
         mi_sleep_ms(100);
     }
     CU_FAIL("cannot produce");
+}
+
+static void lose(const char *payload)
+{
+    produce("lost", 0, payload);
 }
 
 static void a_tail_that_iggy_lost_is_noticed_and_reading_goes_on(void)
@@ -179,6 +188,53 @@ static void a_tail_that_iggy_lost_is_noticed_and_reading_goes_on(void)
     CU_ASSERT_TRUE(metric("in_tail_lost", "lost\"", 0) + metric("in_offsets_reused", "lost\"", 0) >= 1);
 }
 
+static unsigned times_delivered(size_t from, struct mi_span payload)
+{
+    unsigned n = 0;
+    for (size_t i = from; i < mi_mqtt_count(subscriber); i++) {
+        const struct mi_mqtt_message *m = mi_mqtt_message(subscriber, i);
+        n += mi_span_equal(payload, (struct mi_span){m->payload, m->len});
+    }
+    return n;
+}
+
+static bool all_delivered(size_t from)
+{
+    if (!mi_readback_read(rig->readback, "killed", "t"))
+        return false;
+    for (size_t i = 0; i < mi_readback_count(rig->readback); i++)
+        if (times_delivered(from, mi_buf_span(&mi_readback_at(rig->readback, i)->body)) == 0)
+            return false;
+    return true;
+}
+
+/* Whatever Iggy holds in the end was delivered once, and nothing was delivered twice. */
+static void kills_under_traffic(void)
+{
+    start();
+    char text[20];
+    size_t from = mi_mqtt_count(subscriber);
+    for (int round = 0; round < 6; round++) {
+        for (int i = 0; i < 60; i++) {
+            snprintf(text, sizeof text, "%d-%d", round, i);
+            produce("killed", (uint32_t)i % 2, text);
+            mi_mqtt_run(subscriber, i % 10 == 0 ? 10 : 0);
+        }
+        if (round == 5)
+            break;
+        mi_iggy_server_kill(&rig->iggy);
+        CU_ASSERT_TRUE_FATAL(mi_iggy_server_start(&rig->iggy));
+    }
+    for (int i = 0; i < 100 && !all_delivered(from); i++)
+        mi_mqtt_run(subscriber, 200);
+    CU_ASSERT_TRUE(all_delivered(from));
+    CU_ASSERT_TRUE(mi_readback_count(rig->readback) >= 60);
+    for (size_t i = from; i < mi_mqtt_count(subscriber); i++) {
+        const struct mi_mqtt_message *m = mi_mqtt_message(subscriber, i);
+        CU_ASSERT_EQUAL(times_delivered(from, (struct mi_span){m->payload, m->len}), 1);
+    }
+}
+
 static void a_topic_that_was_made_again_is_read_from_its_beginning(void)
 {
     start();
@@ -201,6 +257,7 @@ static CU_TestInfo tests[] = {
     {"answers that cannot be read lose nothing", answers_that_cannot_be_read_lose_nothing},
     {"a tail that Iggy lost is noticed and reading goes on",
      a_tail_that_iggy_lost_is_noticed_and_reading_goes_on},
+    {"kills under traffic", kills_under_traffic},
     {"a topic that was made again is read from its beginning",
      a_topic_that_was_made_again_is_read_from_its_beginning},
     CU_TEST_INFO_NULL,
