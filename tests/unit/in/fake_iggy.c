@@ -319,6 +319,10 @@ static void have_effect(struct fake_request *r)
         stream_effect(r);
     else
         streams_effect(r);
+    if (r->kind != FAKE_POLL && fake.look_fault != FAKE_FINE) {
+        fail(r, IGGY_GARBLED, 200);
+        r->result.too_large = fake.look_fault == FAKE_TOO_LARGE;
+    }
 }
 
 static void finish(struct fake_request *r)

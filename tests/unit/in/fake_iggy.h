@@ -38,7 +38,8 @@ enum fake_fault {
     FAKE_503,
     FAKE_504,
     FAKE_OTHER_PARTITION, /* poll: of the partition behind it */
-    FAKE_BACKWARDS        /* poll: the offsets fall */
+    FAKE_BACKWARDS,       /* poll: the offsets fall */
+    FAKE_TOO_LARGE        /* not of polls: there the sizes tell */
 };
 
 struct fake_request;
@@ -55,7 +56,8 @@ struct fake {
     bool away;                /* requests fail: no connection */
     enum fake_fault fault;    /* of the next so many polls */
     unsigned fault_left;
-    uint64_t slowest_us; /* of an answer */
+    enum fake_fault look_fault; /* of all answers about streams and topics: FAKE_GARBLED, FAKE_TOO_LARGE */
+    uint64_t slowest_us;        /* of an answer */
 };
 extern struct fake fake;
 

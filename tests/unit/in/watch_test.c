@@ -167,6 +167,31 @@ static void without_rights_it_falls_back_level_by_level(void)
     printf("\n");
 }
 
+/* Lists that nobody can read, and such that never end, are no reason to stop: with time all is found. */
+static void answers_about_topics_that_cannot_be_read(void)
+{
+    for (int large = 0; large < 2; large++) {
+        sent = 0;
+        world_begin(&w, MANY);
+        make_many(3, 5, 2);
+        world_pass(&w, 5000);
+        CU_ASSERT_EQUAL(readers(), 30);
+        fake.look_fault = large ? FAKE_TOO_LARGE : FAKE_GARBLED;
+        unsigned before = asked();
+        for (int i = 0; i < 20; i++) {
+            fake_append(&fake.topics[i % 15], 0, sent++, 10);
+            world_pass(&w, 500);
+        }
+        CU_ASSERT_TRUE(asked() - before < 2200);
+        if (large) /* as without rights: partitions are polled */
+            CU_ASSERT_TRUE(w.delivered >= 15);
+        fake.look_fault = FAKE_FINE;
+        world_settle(&w, 12000);
+        CU_ASSERT_EQUAL(w.delivered, sent);
+        world_end(&w);
+    }
+}
+
 static void a_right_that_comes_later_is_used(void)
 {
     sent = 0;
@@ -343,6 +368,7 @@ static CU_TestInfo tests[] = {
     {"a stream that is made later is read from its beginning",
      a_stream_that_is_made_later_is_read_from_its_beginning},
     {"without rights it falls back level by level", without_rights_it_falls_back_level_by_level},
+    {"answers about topics that cannot be read", answers_about_topics_that_cannot_be_read},
     {"a right that comes later is used", a_right_that_comes_later_is_used},
     {"the budget holds", the_budget_holds},
     {"an active partition is polled directly", an_active_partition_is_polled_directly},
