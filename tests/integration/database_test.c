@@ -369,6 +369,40 @@ static void others_must_not_read_the_file(void)
     CU_ASSERT_TRUE(mi_broker_says(&rig->broker, "every user of this machine can read", 1000));
 }
 
+/* Copies a file. */
+static bool copy(const char *from, const char *to)
+{
+    char *argv[] = {(char *)"cp", (char *)from, (char *)to, NULL};
+    struct mi_process cp;
+    char output[300];
+    int status = -1;
+    snprintf(output, sizeof output, "%s/cp.log", rig->broker.dir);
+    return mi_process_start(&cp, output, argv, NULL) && mi_process_wait(&cp, 10000, &status) && status == 0;
+}
+
+static void without_the_module_the_broker_does_not_start(void)
+{
+    if (!start())
+        return;
+    char alone[300];
+    const char *named = getenv("MOSQUITTO_IGGY_PLUGIN");
+    snprintf(alone, sizeof alone, "%s/alone.so", rig->broker.dir);
+    CU_ASSERT_TRUE_FATAL(copy(named && *named ? named : PLUGIN, alone));
+    setenv("MOSQUITTO_IGGY_PLUGIN", alone, 1);
+    struct rig *first = rig;
+    rig = rig_new(NULL, NULL);
+    CU_ASSERT_TRUE_FATAL(write_connection(mi_postgres_connection(&postgres)) &&
+                         mi_broker_config(&rig->broker, AUTH(""), rig->iggy.port));
+    CU_ASSERT_TRUE(mi_broker_start_and_exit(&rig->broker) > 0);
+    CU_ASSERT_TRUE(mi_broker_says(&rig->broker, "mosquitto_iggy_postgresql.so", 1000));
+    rig_free(rig);
+    rig = first;
+    if (named)
+        setenv("MOSQUITTO_IGGY_PLUGIN", named, 1);
+    else
+        unsetenv("MOSQUITTO_IGGY_PLUGIN");
+}
+
 static CU_TestInfo tests[] = {
     {"users of the table", users_of_the_table},
     {"what is no hash lets nobody in", what_is_no_hash_lets_nobody_in},
@@ -379,6 +413,7 @@ static CU_TestInfo tests[] = {
     {"another database at a reload", another_database_at_a_reload},
     {"rows of mqtt_acl are rights", rows_of_mqtt_acl_are_rights},
     {"rights that are taken away", rights_that_are_taken_away},
+    {"without the module the broker does not start", without_the_module_the_broker_does_not_start},
     {"the end does not wait for the database", the_end_does_not_wait_for_the_database},
     {"others must not read the file", others_must_not_read_the_file},
     CU_TEST_INFO_NULL};
