@@ -5,7 +5,7 @@
 enum {
     FIRST_COUNT = 100,
     MAX_COUNT = 1000,
-    WANTED_BYTES = 512 * 1024, /* of one answer's messages */
+    WANTED_BYTES = 256 * 1024, /* of one answer's messages: about a millisecond of the bridge thread */
     FRAME_BYTES = 64,          /* what a message costs beside headers and payload */
     MAX_FAILURES = 6,
     BACKOFF_FIRST_MS = 50
