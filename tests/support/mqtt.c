@@ -116,6 +116,8 @@ static bool handshake(struct mi_mqtt *m, const struct mi_mqtt_options *o)
     mosquitto_property *properties = NULL;
     if (m->v5 && o->keep_session)
         mosquitto_property_add_int32(&properties, MQTT_PROP_SESSION_EXPIRY_INTERVAL, 3600);
+    if (m->v5 && o->max_packet)
+        mosquitto_property_add_int32(&properties, MQTT_PROP_MAXIMUM_PACKET_SIZE, o->max_packet);
     int result = mosquitto_connect_bind_v5(m->client, "127.0.0.1", o->port, 60, NULL, properties);
     mosquitto_property_free_all(&properties);
     if (result != MOSQ_ERR_SUCCESS)

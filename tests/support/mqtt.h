@@ -19,6 +19,7 @@ struct mi_mqtt_options {
     int protocol;           /* MQTT_PROTOCOL_V31, V311 or V5 */
     bool keep_session;      /* not clean; MQTT 5: with a session expiry of an hour */
     const char *will_topic; /* NULL: no will; its payload is "gone", QoS 1 */
+    uint32_t max_packet;    /* MQTT 5: the largest packet it takes; 0: any */
 };
 
 struct mi_mqtt;

@@ -204,16 +204,23 @@ static void on_produced(void *arg, const struct iggy_result *result, const struc
     finish(arg, result);
 }
 
-bool mi_readback_produce(struct mi_readback *r, const char *stream, const char *topic, uint32_t partition,
-                         struct mi_span headers, const char *payload)
+bool mi_readback_produce_bytes(struct mi_readback *r, const char *stream, const char *topic,
+                               uint32_t partition, struct mi_span headers, struct mi_span payload)
 {
     struct iggy_batch *batch = iggy_batch_new();
     iggy_batch_start(batch, partition);
     bool ok = iggy_batch_add(batch, (struct iggy_id){0x7e57, ++r->next_id},
-                             (struct iggy_span){headers.data, headers.len}, span(payload), span("")) &&
+                             (struct iggy_span){headers.data, headers.len},
+                             (struct iggy_span){payload.data, payload.len}, span("")) &&
               wait_for(r, iggy_produce(r->client, span(stream), span(topic), batch, on_produced, r));
     iggy_batch_free(batch);
     return ok;
+}
+
+bool mi_readback_produce(struct mi_readback *r, const char *stream, const char *topic, uint32_t partition,
+                         struct mi_span headers, const char *payload)
+{
+    return mi_readback_produce_bytes(r, stream, topic, partition, headers, mi_span_of(payload));
 }
 
 uint32_t mi_readback_partitions(struct mi_readback *r, const char *stream, const char *topic)

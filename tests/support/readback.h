@@ -40,6 +40,9 @@ const struct mi_stored *mi_readback_of(const struct mi_readback *r, const char *
 bool mi_readback_create(struct mi_readback *r, const char *stream, const char *topic, uint32_t partitions);
 bool mi_readback_produce(struct mi_readback *r, const char *stream, const char *topic, uint32_t partition,
                          struct mi_span headers, const char *payload);
+/* The same with bytes. */
+bool mi_readback_produce_bytes(struct mi_readback *r, const char *stream, const char *topic,
+                               uint32_t partition, struct mi_span headers, struct mi_span payload);
 /* The offset that a consumer stored for a partition; false when it stored none. */
 bool mi_readback_consumer(struct mi_readback *r, const char *stream, const char *topic, uint32_t partition,
                           const char *consumer, uint64_t *offset);

@@ -31,8 +31,7 @@ static void test_ships_all_in_order(void)
     world_end(&w);
 }
 
-/* field problem 114: order broken on retry even with one request in flight */
-static void test_order_holds_with_5_percent_503(void)
+static void test_field_114_order_holds_with_5_percent_503(void)
 {
     struct world w;
     world_begin(&w);
@@ -82,8 +81,7 @@ static enum fate poison_7(struct model *m, const uint32_t *numbers, size_t count
     return FATE_STORE;
 }
 
-/* field problem 109: 99 good and one bad */
-static void test_one_bad_among_99_good(void)
+static void test_field_109_one_bad_among_99_good(void)
 {
     struct world w;
     world_begin(&w);
@@ -446,6 +444,26 @@ static void test_stop_starts_nothing_new(void)
 }
 
 /* A stopping broker waits until out is idle. */
+/* ASan sees what is not freed on this way. */
+static void test_field_58_one_message_and_a_stop_while_iggy_is_down(void)
+{
+    struct world w;
+    world_begin(&w);
+    w.model.down = true;
+    world_append(&w, 1, 0);
+    world_pass(&w, 30000);
+    mi_out_stop(w.out);
+    world_pass(&w, 1000);
+    CU_ASSERT_TRUE(mi_out_quiet(w.out));
+    CU_ASSERT_FALSE(mi_out_idle(w.out));
+    world_checkpoint(&w);
+    world_restart(&w);
+    w.model.down = false;
+    CU_ASSERT_TRUE(world_run(&w, 30000));
+    CU_ASSERT_TRUE(world_each_once(&w));
+    world_end(&w);
+}
+
 static void test_a_new_journal_is_idle(void)
 {
     struct world w;
@@ -476,9 +494,9 @@ static void test_status_is_json(void)
 
 static CU_TestInfo tests[] = {
     {"ships all in order", test_ships_all_in_order},
-    {"order holds with 5 percent 503", test_order_holds_with_5_percent_503},
+    {"field 114: order holds with 5 percent 503", test_field_114_order_holds_with_5_percent_503},
     {"lanes go in parallel within the limit", test_lanes_go_in_parallel_within_the_limit},
-    {"one bad among 99 good", test_one_bad_among_99_good},
+    {"field 109: one bad among 99 good", test_field_109_one_bad_among_99_good},
     {"dead letters go to their stream", test_dead_letters_go_to_their_stream_with_reason},
     {"two bad at the head", test_two_bad_at_the_head_are_both_found},
     {"a server that refuses everything", test_a_server_that_refuses_everything_condemns_nothing},
@@ -497,6 +515,8 @@ static CU_TestInfo tests[] = {
     {"a window full of one lane", test_a_window_full_of_one_lane_ships},
     {"a missing right holds", test_a_missing_right_holds_and_says_so},
     {"stop starts nothing new", test_stop_starts_nothing_new},
+    {"field 58: one message and a stop while Iggy is down",
+     test_field_58_one_message_and_a_stop_while_iggy_is_down},
     {"a new journal is idle", test_a_new_journal_is_idle},
     {"status is JSON", test_status_is_json},
     CU_TEST_INFO_NULL,
