@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ARRIVE_MS = 10000, MAX_RIGS = 32 };
+/* Longer than a message whose outcome is unknown may take (12 s), when a server restarted within the second
+ * of its first start shows no other start time. */
+enum { ARRIVE_MS = 30000, MAX_RIGS = 32 };
 
 static struct rig *rigs[MAX_RIGS];
 

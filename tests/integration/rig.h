@@ -31,7 +31,7 @@ void rig_free(struct rig *r);
 
 struct mi_mqtt *rig_client(struct rig *r, const char *client_id, int protocol);
 
-/* The message with that MQTT topic once it is in Iggy; NULL when it does not come in 10 s or is there twice.
+/* The message with that MQTT topic once it is in Iggy; NULL when it does not come in 30 s or is there twice.
  */
 const struct mi_stored *rig_arrived(struct rig *r, const char *stream, const char *topic,
                                     const char *mqtt_topic);
