@@ -368,6 +368,7 @@ static bool send(struct mi_in *in, struct mi_reader *r, enum mi_ask ask, uint32_
         .stream = {(const uint8_t *)t->stream, strlen(t->stream)},
         .topic = {(const uint8_t *)t->topic, strlen(t->topic)},
     };
+    r->overlap = in->doubts >= SIGNS_FREE && mi_now_ns(in->o.clock) < in->doubt_again_ns + SIGNS_IN_ROW_NS;
     mi_reader_question(r, ask, most, in->config->max_poll_bytes, &poll);
     r->request = iggy_poll(in->o.client, &poll, answered, q);
     r->polling = r->request != 0;

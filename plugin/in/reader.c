@@ -95,6 +95,10 @@ void mi_reader_question(struct mi_reader *r, enum mi_ask ask, uint32_t most, siz
                                         : place_of(r);
     poll->count = ask == MI_ASK_CHECK || ask == MI_ASK_TAIL ? 1 : count_by_size(r, most, max_bytes);
     poll->max_bytes = max_bytes;
+    r->asked_overlap =
+        ask == MI_ASK_MESSAGES && r->overlap && !r->no_overlap && r->track.read_marked && place_of(r) > 0;
+    poll->value -= r->asked_overlap;
+    poll->count += r->asked_overlap;
     r->asked = ask;
     r->asked_count = poll->count;
     r->asked_end = r->end;
@@ -115,6 +119,7 @@ void mi_reader_sized(struct mi_reader *r, size_t answer_bytes, size_t messages)
 
 bool mi_reader_too_large(struct mi_reader *r, size_t max_bytes)
 {
+    r->no_overlap = r->asked_overlap;
     if (r->asked_count <= 1)
         return false;
     size_t at_least = max_bytes / r->asked_count * 2 + 1; /* a quarter of the count next time */
@@ -178,17 +183,25 @@ static struct mi_judgement judge_tail(struct mi_reader *r, const struct iggy_pol
     return j;
 }
 
+/* Does the log reach so far, though nothing was returned? Then retention emptied it. 0 may also say "nothing"
+ * or "not told" (0.8). */
+static bool reaches(const struct iggy_polled *answer, uint64_t offset)
+{
+    return answer->current_offset > 0 && answer->current_offset >= offset;
+}
+
+static bool same(const struct mi_reader *r, const struct iggy_polled_message *m)
+{
+    return m->id.hi == r->track.read_mark.id_hi && m->id.lo == r->track.read_mark.id_lo;
+}
+
 static struct mi_judgement judge_check(struct mi_reader *r, const struct iggy_polled *answer)
 {
     struct mi_judgement j = {0};
     uint64_t before = place_of(r) - 1;
-    const struct mi_mark *known = &r->track.read_mark;
     if (answer->count == 0) {
-        /* Does the log reach so far? Then retention emptied it. 0 may also say "nothing" or "not told" (0.8).
-         */
-        bool there = answer->current_offset > 0 && answer->current_offset >= before;
         r->check = false;
-        r->lost = !there;
+        r->lost = !reaches(answer, before);
         j.need_details = r->lost;
         return j;
     }
@@ -200,7 +213,7 @@ static struct mi_judgement judge_check(struct mi_reader *r, const struct iggy_po
         return j;
     if (!r->track.read_marked) {
         mi_track_read(&r->track, &m);
-    } else if (m.id_hi != known->id_hi || m.id_lo != known->id_lo) {
+    } else if (!same(r, &answer->messages[0])) {
         r->since = true;
         j.found = MI_FOUND_REUSED;
     }
@@ -233,10 +246,36 @@ static struct mi_judgement judge_since(struct mi_reader *r, const struct iggy_po
     return j;
 }
 
+/* Is the message before the place still the same? True: the answer needs no further look, *j says all. */
+static bool judge_overlap(struct mi_reader *r, const struct iggy_polled *answer, struct mi_judgement *j)
+{
+    bool another =
+        answer->count > 0 && answer->messages[0].offset == place_of(r) - 1 && !same(r, &answer->messages[0]);
+    bool ends_before = answer->count == 0 && !reaches(answer, place_of(r) - 1);
+    if (another) {
+        r->since = true;
+        j->found = MI_FOUND_REUSED;
+    }
+    if (ends_before) {
+        r->lost = true;
+        j->need_details = true;
+    }
+    return another || ends_before;
+}
+
 static struct mi_judgement judge_messages(struct mi_reader *r, const struct iggy_polled *answer)
 {
     struct mi_judgement j = {0};
     uint64_t place = place_of(r);
+    struct iggy_polled rest = *answer;
+    r->no_overlap = false;
+    if (r->asked_overlap && judge_overlap(r, answer, &j))
+        return j;
+    if (r->asked_overlap && rest.count > 0 && rest.messages[0].offset == place - 1) {
+        rest.messages++;
+        rest.count--;
+    }
+    answer = &rest;
     r->check = r->check && r->track.read_marked; /* else it only was to learn what these messages tell too */
     if (answer->count == 0) {
         /* Was it known to reach further? Then either retention or a lost tail; details tell which. */

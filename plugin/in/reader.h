@@ -58,7 +58,11 @@ struct mi_reader {
     uint32_t asked_count;
     uint64_t asked_end;
     uint64_t tokens; /* borrowed for it */
+    bool asked_overlap;
     /* how to ask */
+    bool overlap;    /* messages are asked for from the one before the place on: each answer is a check, too.
+                        Where    signs cannot be heeded */
+    bool no_overlap; /* not for the next one: both together were too large */
     uint32_t message_bytes; /* of an answer, per message so far; 0: not known */
     unsigned failures;      /* in a row */
     unsigned quiet;         /* empty answers in a row */

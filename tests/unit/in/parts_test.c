@@ -251,6 +251,35 @@ static void a_lost_tail_goes_on_at_the_end_that_was_known_before(void)
     CU_ASSERT_EQUAL(r.track.read_next, 4);
 }
 
+static void a_poll_that_overlaps_is_a_check_too(void)
+{
+    struct mi_reader r = reader_at(10);
+    r.check = false;
+    r.overlap = true;
+    struct mi_judgement j = judge(&r, MI_ASK_MESSAGES, 3, 9, 20);
+    CU_ASSERT_EQUAL(r.asked_count, 33);
+    CU_ASSERT_TRUE(!j.unfit && j.take && j.found == MI_FOUND_NOTHING);
+    CU_ASSERT_FALSE(mi_reader_fresh(&r, &messages[0]));
+    CU_ASSERT_TRUE(mi_reader_fresh(&r, &messages[1]));
+    j = judge(&r, MI_ASK_MESSAGES, 1, 9, 9);
+    CU_ASSERT_TRUE(!j.unfit && !j.take && !r.since);
+    j = judge(&r, MI_ASK_MESSAGES, 2, 14, 20);
+    CU_ASSERT_TRUE(j.take); /* retention took the one before */
+    j = judge(&r, MI_ASK_MESSAGES, 0, 0, 4);
+    CU_ASSERT_TRUE(r.lost && !j.take);
+    r.lost = false;
+    r.track.read_mark.id_hi++;
+    j = judge(&r, MI_ASK_MESSAGES, 3, 9, 20);
+    CU_ASSERT_TRUE(j.found == MI_FOUND_REUSED && r.since && !j.take);
+    r.message_bytes = 1 << 20;
+    struct iggy_poll poll;
+    mi_reader_question(&r, MI_ASK_MESSAGES, 100, 1 << 20, &poll);
+    CU_ASSERT_TRUE(poll.count == 2 && poll.value == 9);
+    CU_ASSERT_TRUE(mi_reader_too_large(&r, 1 << 20)); /* together */
+    mi_reader_question(&r, MI_ASK_MESSAGES, 100, 1 << 20, &poll);
+    CU_ASSERT_TRUE(poll.count == 1 && poll.value == 10);
+}
+
 static void doubt_begins_again_from_the_first_question(void)
 {
     struct mi_reader r = reader_at(10);
@@ -314,6 +343,7 @@ static CU_TestInfo tests[] = {
     {"by time takes what is newer", by_time_takes_what_is_newer},
     {"a lost tail goes on at the end that was known before",
      a_lost_tail_goes_on_at_the_end_that_was_known_before},
+    {"a poll that overlaps is a check, too", a_poll_that_overlaps_is_a_check_too},
     {"doubt begins again from the first question", doubt_begins_again_from_the_first_question},
     {"answers that do not fit are refused", answers_that_do_not_fit_are_refused},
     {"counts shrink and grow with the size of messages", counts_shrink_and_grow_with_the_size_of_messages},

@@ -303,6 +303,15 @@ static void connections_that_do_not_stay_open_do_not_stop_it(void)
     world_settle(&w, 1000);
     CU_ASSERT_TRUE(each(0, sent, 1));
     CU_ASSERT_TRUE(world_said(&w, "do not stay open"));
+    for (int lost = 1; lost < 30; lost += 7) { /* a loss is noticed all the same */
+        fake_save();
+        append(1, 10);
+        world_settle(&w, 200);
+        fake_kill();
+        append(1, (uint32_t)lost);
+        world_settle(&w, 2000);
+        CU_ASSERT_TRUE(each(0, sent, 1));
+    }
     world_end(&w);
 }
 
@@ -412,6 +421,7 @@ static void nothing_comes_twice_and_nothing_is_passed_over(void)
         fake.old = seed % 4 == 0;
         fake.slowest_us = seed % 3 == 0 ? 400 : seed % 3 == 1 ? 5000 : 20000;
         topic()->no_details = seed % 7 == 0;
+        fake.no_keep_alive = seed % 11 == 0;
         for (int i = 0; i < 300; i++) {
             act_at_random(partitions, &away);
             world_pass(&w, fake_random() % 30);
