@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "auth/rights_table.h"
+#include "history/request.h"
 #include "mapping/targets.h"
 
 enum {
@@ -169,7 +170,7 @@ bool mi_authorize_subscribe(struct mi_authorize *a, const struct mi_authorize_cl
     filter = without_share(filter);
     if (filter.len == 0 || memchr(filter.data, '+', filter.len) || memchr(filter.data, '#', filter.len))
         return true;
-    if (starts_with(filter, "$iggy/")) /* each message of the past is checked by its own topic */
+    if (mi_request_begins(filter) != SIZE_MAX) /* each message of the past is checked by its own topic */
         return true;
     return counted(a, decide(a, client, filter, MI_TARGETS_READ), MI_G_RIGHTS_SUBSCRIBE_DENIED);
 }

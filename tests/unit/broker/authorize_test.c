@@ -117,6 +117,7 @@ static void unmapped_topics(void)
         CU_ASSERT_EQUAL(may('s', "free"), want);
         CU_ASSERT_TRUE(may('s', "free/+"));
         CU_ASSERT_TRUE(may('s', "$iggy/first/rooms/a/x"));
+        CU_ASSERT_TRUE(may('s', "mount/$iggy/first/rooms/a/x"));
         username = NULL;
         CU_ASSERT_EQUAL(may('w', "free"), want);
         CU_ASSERT_FALSE(may('w', "rooms/a/x"));
