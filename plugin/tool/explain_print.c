@@ -53,6 +53,8 @@ static void print_headers(const struct mi_explain_rule *rule)
 static void print_target(const struct mi_explain_args *args, const struct mi_config *config,
                          const struct mi_explain_rule *rule)
 {
+    if (config->routes[rule->rule].subscription)
+        printf("    fed by     the plugin's own subscription: client id and user name are not known\n");
     printf("    stream     %s\n    topic      %s\n", rule->stream, rule->topic);
     printf("    if missing %s\n",
            creates(config, rule) ? "stream and topic are created" : "the messages wait for it");

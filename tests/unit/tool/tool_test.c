@@ -161,6 +161,19 @@ static double number(const cJSON *object, const char *key)
 }
 
 /* The partition is the one that an SDK of Iggy chooses. */
+static void explain_says_who_feeds_a_route(void)
+{
+    file("via.json", "{ \"iggy\": { \"username\": \"u\", \"password_file\": \"password\" }, "
+                     "\"client_events\": { \"stream\": "
+                     "\"e\", \"topic\": \"e\" }, \"routes\": [ { \"name\": \"w\", \"filter\": \"w/#\", "
+                     "\"direction\": \"out\", "
+                     "\"via\": \"subscription\", \"stream\": \"s\", \"topic\": \"t\" } ] }");
+    CU_ASSERT_EQUAL(run("explain via.json w/1"), 0);
+    CU_ASSERT_TRUE(says(out, "1 \"w\": takes it: "));
+    CU_ASSERT_TRUE(says(out, "fed by     the plugin's own subscription"));
+    CU_ASSERT_TRUE(says(out, "2 \"client_events\": does not take it: it takes no PUBLISH"));
+}
+
 static void explain_says_the_same_as_json(void)
 {
     CU_ASSERT_EQUAL(run("explain good.json b/7/r/12/x --json --retain --qos 2 --partitions 7 --username me "
@@ -249,6 +262,7 @@ static CU_TestInfo tests[] = {
     {"check reads the broker's own file", check_reads_the_brokers_own_file},
     {"explain says who takes it and why others do not", explain_says_who_takes_it_and_why_others_do_not},
     {"explain says the same as JSON", explain_says_the_same_as_json},
+    {"explain says who feeds a route", explain_says_who_feeds_a_route},
     {"explain finds unusable names and large messages", explain_finds_unusable_names_and_large_messages},
     {"wrong arguments give 2 and the usage", wrong_arguments_give_2_and_the_usage},
     {"help and version are there", help_and_version_are_there},
