@@ -310,7 +310,7 @@ static void rows_of_mqtt_acl_are_rights(void)
         &postgres, "INSERT INTO mqtt_acl (username, topic, access) VALUES ('bert', 'private', 2)"));
     CU_ASSERT_TRUE(comes_to(bert, "private", true)); /* and anna does not see it */
     CU_ASSERT_TRUE(may_publish(bert, "news/later"));
-    CU_ASSERT_TRUE(mi_mqtt_wait(anna, 2, 5000));
+    CU_ASSERT_TRUE_FATAL(mi_mqtt_wait(anna, 2, 5000));
     CU_ASSERT_STRING_EQUAL(mi_mqtt_message(anna, 1)->topic, "news/later");
     struct mi_mqtt *nobody = rig_client(rig, "nobody", MQTT_PROTOCOL_V5);
     CU_ASSERT_PTR_NOT_NULL_FATAL(nobody);
