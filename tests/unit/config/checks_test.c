@@ -467,6 +467,49 @@ static void the_brokers_own_address_is_checked(void)
                 "broker.password_file", "No such file"));
 }
 
+/* Each file that holds a secret; the sentence names owner and mode, and nothing of what is in it. */
+static void every_secret_is_refused_while_others_can_read_it(void)
+{
+    static const char *const files[][2] = {
+        {"\"iggy\": { \"username\": \"u\", \"password_file\": \"open\" }", "iggy.password_file"},
+        {"\"iggy\": { \"token_file\": \"open\" }", "iggy.token_file"},
+        {"\"iggy\": { \"token_file\": \"password\", \"url\": \"https://a\", \"client_cert_file\": "
+         "\"password\", "
+         "\"client_key_file\": \"open\" }",
+         "iggy.client_key_file"},
+        {"\"iggy\": { \"token_file\": \"password\" }, \"status\": { \"token_file\": \"open\" }",
+         "status.token_file"},
+        {"\"iggy\": { \"token_file\": \"password\" }, \"status\": { \"cert_file\": \"password\", "
+         "\"key_file\": "
+         "\"open\" }",
+         "status.key_file"},
+        {"\"iggy\": { \"token_file\": \"password\" }, \"broker\": { \"username\": \"u\", \"password_file\": "
+         "\"open\" }",
+         "broker.password_file"},
+        {"\"iggy\": { \"token_file\": \"password\" }, \"auth\": { \"login\": \"postgresql\", "
+         "\"connection_file\": \"open\" }",
+         "auth.connection_file"},
+    };
+    static const unsigned modes[] = {0644, 0604, 0602, 0666};
+    char text[400], mode[20];
+    mi_write_file(path_of("open"), "hunter2-hunter2-hunter2");
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        for (size_t m = 0; m < sizeof modes / sizeof *modes; m++) {
+            chmod(path_of("open"), modes[m]);
+            snprintf(mode, sizeof mode, "mode %04o", modes[m]);
+            snprintf(text, sizeof text, "{ %s, \"routes\": [] }", files[i][0]);
+            CU_ASSERT_TRUE(refuses(load(text, &found), files[i][1], mode));
+            CU_ASSERT_TRUE(has(&found, true, files[i][1], "(owner "));
+            for (size_t k = 0; k < found.count; k++)
+                CU_ASSERT_PTR_NULL(strstr(found.sentence[k], "hunter2"));
+        }
+    chmod(path_of("open"), 0640);
+    snprintf(text, sizeof text, "{ %s, \"routes\": [] }", files[0][0]);
+    struct mi_config *c = load(text, &found);
+    CU_ASSERT_PTR_NOT_NULL(c);
+    mi_config_release(c);
+}
+
 static CU_TestInfo tests[] = {
     {"one kind of login is needed", one_kind_of_login_is_needed},
     {"a password open to all is refused", a_password_open_to_all_is_refused},
@@ -487,6 +530,7 @@ static CU_TestInfo tests[] = {
     {"unmatched comes last", unmatched_comes_last},
     {"routes by subscription are checked", routes_by_subscription_are_checked},
     {"the broker's own address is checked", the_brokers_own_address_is_checked},
+    {"every secret is refused while others can read it", every_secret_is_refused_while_others_can_read_it},
     CU_TEST_INFO_NULL,
 };
 MI_SUITE_MAIN("config checks", tests)
