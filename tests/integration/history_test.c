@@ -334,7 +334,7 @@ static void a_cursor_survives_a_restart_of_the_broker(void)
     mi_mqtt_close(c);
 }
 
-/* 2.0.11 does not take the mount point off again, from no message at all; 2.1 does. */
+/* 2.0.11 does not take the mount point off again, from no message at all; later ones do. */
 static const char *without_mount(const struct mi_mqtt_message *m)
 {
     return strncmp(m->topic, "tenant/", 7) == 0 ? m->topic + 7 : m->topic;
