@@ -78,7 +78,7 @@ static void inject(struct mi_plugin *p)
     size_t published = mi_inject_tick(p->inject, p->config->inject_per_tick) +
                        mi_history_event_tick(p->history, p->config->inject_per_tick);
     if ((published > 0 && p->compat.v2_1) || p->via_more)
-        mi_wakeup_call(p->wakeup);
+        mi_wakeup_again(p->wakeup);
     else if (mi_wakeup_called(p->wakeup) && idle(p)) {
         mi_wakeup_done(p->wakeup);
         if (!idle(p))

@@ -15,6 +15,8 @@
 #define sigev_notify_thread_id _sigev_un._tid /* glibc before 2.40 does not name it */
 #endif
 
+enum { AGAIN_NS = 100000 }; /* from TICK to the broker's wait */
+
 struct mi_wakeup {
     timer_t timer;
     int signal;
@@ -88,6 +90,12 @@ void mi_wakeup_call(struct mi_wakeup *w)
 {
     if (!atomic_exchange(&w->called, true))
         set_timer(w, 1, (long)MI_NS_PER_MS);
+}
+
+void mi_wakeup_again(struct mi_wakeup *w)
+{
+    atomic_store(&w->called, true);
+    set_timer(w, AGAIN_NS, (long)MI_NS_PER_MS);
 }
 
 bool mi_wakeup_called(const struct mi_wakeup *w)

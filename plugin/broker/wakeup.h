@@ -26,6 +26,10 @@ void mi_wakeup_free(struct mi_wakeup *w);
 /* The main thread should come to TICK. Any thread. */
 void mi_wakeup_call(struct mi_wakeup *w);
 
+/* The main thread itself, from TICK: another turn of the loop is needed right after this one. Its signal
+ * comes when the thread most likely waits already. */
+void mi_wakeup_again(struct mi_wakeup *w);
+
 /* Main thread: has somebody called since the last mi_wakeup_done? One atomic load. */
 bool mi_wakeup_called(const struct mi_wakeup *w);
 /* Main thread: ends the repetition. What was put before a mi_wakeup_call that came earlier is visible after

@@ -57,6 +57,20 @@ static void a_lost_signal_is_repeated_until_done(void)
     mi_wakeup_free(w);
 }
 
+static void another_turn_comes_soon_and_until_done(void)
+{
+    struct mi_wakeup *w = open_wakeup();
+    mi_wakeup_again(w);
+    CU_ASSERT_TRUE(mi_wakeup_called(w));
+    CU_ASSERT_EQUAL(poll(NULL, 0, 3000), -1);
+    mi_wakeup_again(w);
+    CU_ASSERT_EQUAL(poll(NULL, 0, 3000), -1);
+    CU_ASSERT_EQUAL(poll(NULL, 0, 3000), -1);
+    mi_wakeup_done(w);
+    CU_ASSERT_EQUAL(poll(NULL, 0, 50), 0);
+    mi_wakeup_free(w);
+}
+
 /* As bridge thread and TICK do it: put, call; take, done, look again. Nothing may be left lying for ever. */
 static atomic_int put, stop;
 
@@ -149,6 +163,7 @@ static void the_watchdog_is_called_off_at_once(void)
 static CU_TestInfo tests[] = {
     {"a waiting main thread comes back", a_waiting_main_thread_comes_back},
     {"a lost signal is repeated until done", a_lost_signal_is_repeated_until_done},
+    {"another turn comes soon, and until done", another_turn_comes_soon_and_until_done},
     {"no call is lost under load", no_call_is_lost_under_load},
     {"signals that are not ours are refused", signals_that_are_not_ours_are_refused},
     {"a late signal does not end the process", a_late_signal_does_not_end_the_process},
