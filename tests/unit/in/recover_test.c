@@ -413,7 +413,7 @@ static void act_at_random(uint32_t partitions, bool *away)
 
 static void nothing_comes_twice_and_nothing_is_passed_over(void)
 {
-    for (uint64_t seed = 1; seed <= 600; seed++) {
+    for (uint64_t seed = 1; seed <= 300; seed++) {
         uint32_t partitions = 1 + (uint32_t)(seed % 4);
         bool away = false;
         begin(seed % 2 ? ONE : FAST, partitions);
