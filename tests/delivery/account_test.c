@@ -1,6 +1,6 @@
 /*
  * account: what becomes of each message is counted, and what Iggy can never take goes to the dead letters
- * once while the others go on. The numbers are those of the field problems that each test stands for.
+ * once while the others go on. Numbers in names: tests/README.md.
  */
 #include "stage.h"
 

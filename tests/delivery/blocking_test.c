@@ -1,5 +1,5 @@
 /*
- * blocking: whatever Iggy does, other clients notice nothing (field problems 38, 39, 42, 50, 52): the time
+ * blocking: whatever Iggy does, other clients notice nothing (field 38 39 42 50 52): the time
  * from publish to subscriber, and that of a CONNECT, beside the same with a healthy Iggy in the same run.
  */
 #include "stage.h"
@@ -149,7 +149,7 @@ static void through_proxy(enum proxy_mode mode, const char *what)
     proxy_cut(proxy);
 }
 
-static void a_dead_iggy(void)
+static void field_39_42_a_dead_iggy(void)
 {
     start();
     mi_iggy_server_stop(&troubled.rig->iggy);
@@ -168,7 +168,7 @@ static void field_38_a_slow_iggy(void)
     mi_iggy_server_fault(&troubled.rig->iggy, "clear");
 }
 
-static void a_half_open_iggy(void)
+static void field_39_42_a_half_open_iggy(void)
 {
     through_proxy(PROXY_SWALLOW, "packets dropped");
     through_proxy(PROXY_STALL, "half open, nothing read");
@@ -211,9 +211,9 @@ static void afterwards_everything_arrives(void)
 }
 
 static CU_TestInfo tests[] = {
-    {"a dead Iggy", a_dead_iggy},
+    {"field 39 42: a dead Iggy", field_39_42_a_dead_iggy},
     {"field 38: a slow Iggy", field_38_a_slow_iggy},
-    {"a half-open Iggy", a_half_open_iggy},
+    {"field 39 42: a half-open Iggy", field_39_42_a_half_open_iggy},
     {"a frozen Iggy", a_frozen_iggy},
     {"garbage for answers", garbage_for_answers},
     {"afterwards everything arrives", afterwards_everything_arrives},

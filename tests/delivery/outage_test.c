@@ -1,6 +1,6 @@
 /*
  * outage: the network and Iggy go away in every way, and all that was acknowledged arrives, once and in
- * order. The numbers are those of the field problems that each test stands for.
+ * order. Numbers in names: tests/README.md.
  */
 #include "stage.h"
 

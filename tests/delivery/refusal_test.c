@@ -249,7 +249,7 @@ static void every_cell_of_the_table(void)
                                : &rows[i].v3);
 }
 
-static void every_trouble_has_its_line(void)
+static void field_26_every_trouble_has_its_line(void)
 {
     start();
     CU_ASSERT_TRUE(mi_broker_says(&full->broker, "route full", 1000));
@@ -276,7 +276,7 @@ static void the_account_adds_up_and_nobody_crashed(void)
 
 static CU_TestInfo tests[] = {
     {"every cell of the table", every_cell_of_the_table},
-    {"every trouble has its line in the log", every_trouble_has_its_line},
+    {"field 26: every trouble has its line in the log", field_26_every_trouble_has_its_line},
     {"the account adds up, and nobody crashed", the_account_adds_up_and_nobody_crashed},
     CU_TEST_INFO_NULL,
 };

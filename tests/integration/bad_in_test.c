@@ -115,7 +115,7 @@ static void a_message_beyond_max_poll_bytes_is_skipped_alone(void)
     CU_ASSERT_EQUAL(metric("in_skipped", "bad\",reason=\"too_large\"", 1), 1);
 }
 
-static void field_44_large_ones_come_in_smaller_answers(void)
+static void large_ones_come_in_smaller_answers(void)
 {
     static char text[60001];
     start();
@@ -253,7 +253,7 @@ static void a_topic_that_was_made_again_is_read_from_its_beginning(void)
 static CU_TestInfo tests[] = {
     {"messages that are none are skipped and counted", messages_that_are_none_are_skipped_and_counted},
     {"a message beyond max_poll_bytes is skipped alone", a_message_beyond_max_poll_bytes_is_skipped_alone},
-    {"field 44: large ones come in smaller answers", field_44_large_ones_come_in_smaller_answers},
+    {"large ones come in smaller answers", large_ones_come_in_smaller_answers},
     {"answers that cannot be read lose nothing", answers_that_cannot_be_read_lose_nothing},
     {"a tail that Iggy lost is noticed and reading goes on",
      a_tail_that_iggy_lost_is_noticed_and_reading_goes_on},

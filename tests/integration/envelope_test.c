@@ -1,6 +1,6 @@
 /*
  * envelope: what devices send arrives in Iggy whole: topics, payloads, flags and properties of the field
- * problems. Numbers in names are those of the list of field problems.
+ * problems. Numbers in names: tests/README.md.
  */
 #include "rig.h"
 
@@ -67,7 +67,7 @@ static void an_ordinary_publish(void)
     CU_ASSERT_EQUAL(s->body.len, 4); /* the MQTT payload itself: a native consumer needs no decoder */
 }
 
-static void every_qos_and_protocol_arrives_once(void)
+static void field_37_111_every_qos_and_protocol_arrives_once(void)
 {
     static const int protocols[] = {MQTT_PROTOCOL_V31, MQTT_PROTOCOL_V311, MQTT_PROTOCOL_V5};
     char topic[64];
@@ -402,7 +402,7 @@ static void field_79_a_will_is_the_brokers_business(void)
     CU_ASSERT_PTR_NULL(mi_readback_of(rig->readback, "will/gone")); /* no plugin hears of wills */
 }
 
-static void the_account_adds_up(void)
+static void field_134_the_account_adds_up(void)
 {
     start();
     double received = rig_metric(rig, "mosquitto_iggy_received_total{route=\"all\"}", 10, 1000);
@@ -424,7 +424,7 @@ static void the_broker_stops_cleanly(void)
 
 static CU_TestInfo tests[] = {
     {"an ordinary PUBLISH", an_ordinary_publish},
-    {"every QoS and protocol arrives once (111)", every_qos_and_protocol_arrives_once},
+    {"field 37 111: every QoS and protocol arrives once", field_37_111_every_qos_and_protocol_arrives_once},
     {"field 28: a repeated QoS 2 is appended, and marked after a reconnect",
      field_28_a_repeated_qos_2_is_appended_and_marked_after_a_reconnect},
     {"field 71: an empty payload comes back empty", field_71_an_empty_payload_comes_back_empty},
@@ -447,7 +447,7 @@ static CU_TestInfo tests[] = {
     {"an unusable name becomes a dead letter and disconnects nobody",
      an_unusable_name_becomes_a_dead_letter_and_disconnects_nobody},
     {"field 79: a will is the broker's business", field_79_a_will_is_the_brokers_business},
-    {"the account adds up", the_account_adds_up},
+    {"field 134: the account adds up", field_134_the_account_adds_up},
     {"the broker stops cleanly", the_broker_stops_cleanly},
     CU_TEST_INFO_NULL,
 };

@@ -1,6 +1,6 @@
 /*
  * field: the inputs of the field problems on their way from Iggy to MQTT, and those that need both ways; the
- * way out is in envelope_test.c. Numbers in names are those of the list of field problems.
+ * way out is in envelope_test.c. Numbers in names: tests/README.md.
  */
 #include "rig.h"
 
@@ -22,6 +22,10 @@ static const char config[] = RIG_CONFIG
                                     "always") ",'retain':'always'},"
                                               "{'name':'aged'," BOTH(
                                                   "aged") ",'max_age':'1h'},"
+                                                          "{'name':'devices','filter':'devices/"
+                                                          "{id}','direction':'out','stream':'devices','topic'"
+                                                          ":'d_{id}',"
+                                                          " 'create':{'max_targets':2}},"
                                                           "{'name':'all','filter':'#','direction':'both','"
                                                           "stream':'all','topic':'messages'}]}";
 
@@ -374,6 +378,25 @@ static void field_28_qos_2_twice_on_one_connection(void)
     CU_ASSERT_EQUAL(seen, 2);
 }
 
+static void field_67_a_template_makes_so_many_targets(void)
+{
+    static const char *const topics[] = {"d_a", "d_b", "d_c"};
+    start();
+    for (int turn = 0; turn < 2; turn++)
+        for (char id = 'a'; id <= 'c'; id++) {
+            char topic[] = "devices/?";
+            topic[8] = id;
+            CU_ASSERT_TRUE(mi_mqtt_say(publisher, topic, "x", 1) < 0x80);
+            CU_ASSERT_TRUE(id == 'c' ||
+                           mi_readback_wait(rig->readback, "devices", topics[id - 'a'], 1 + turn, 10000));
+        }
+    CU_ASSERT_EQUAL(rig_metric(rig, "mosquitto_iggy_pending{route=\"devices\"}", 2, 5000), 2);
+    CU_ASSERT_TRUE(mi_broker_says(&rig->broker, "create.max_targets", 5000));
+    CU_ASSERT_EQUAL(mi_readback_partitions(rig->readback, "devices", "d_c"), 0);
+    CU_ASSERT_TRUE(mi_readback_create(rig->readback, "devices", "d_c", 1));
+    CU_ASSERT_TRUE(mi_readback_wait(rig->readback, "devices", "d_c", 2, 20000));
+}
+
 static void the_broker_stops_cleanly(void)
 {
     start();
@@ -400,6 +423,7 @@ static CU_TestInfo tests[] = {
     {"field 110: a client that takes small packets only", field_110_a_client_that_takes_small_packets_only},
     {"field 113: an aged message holds up nobody", field_113_an_aged_message_holds_up_nobody},
     {"field 28: QoS 2 twice on one connection", field_28_qos_2_twice_on_one_connection},
+    {"field 67: a template makes so many targets", field_67_a_template_makes_so_many_targets},
     {"the broker stops cleanly", the_broker_stops_cleanly},
     CU_TEST_INFO_NULL,
 };

@@ -320,7 +320,7 @@ static void what_is_refused_is_said(void)
 
 /* ---- restarts, mount points ---- */
 
-static void a_cursor_survives_a_restart_of_the_broker(void)
+static void field_75_a_cursor_survives_a_restart_of_the_broker(void)
 {
     struct mi_mqtt *c = client("reader", MQTT_PROTOCOL_V311);
     struct page p;
@@ -382,7 +382,8 @@ static CU_TestInfo tests[] = {
     {"nobody else gets it, and live goes on", nobody_else_gets_it_and_live_goes_on},
     {"nobody may publish answers", nobody_may_publish_answers},
     {"what is refused is said", what_is_refused_is_said},
-    {"a cursor survives a restart of the broker", a_cursor_survives_a_restart_of_the_broker},
+    {"field 75: a cursor survives a restart of the broker",
+     field_75_a_cursor_survives_a_restart_of_the_broker},
     {"a mount point is kept in front", a_mount_point_is_kept_in_front},
     CU_TEST_INFO_NULL,
 };

@@ -116,7 +116,7 @@ static bool foreign(const char *stream, const char *mqtt_topic, const char *payl
     return ok;
 }
 
-static void another_bridges_message_comes_out_whole(void)
+static void field_72_103_another_bridges_message_comes_out_whole(void)
 {
     struct mi_buf block;
     start();
@@ -140,8 +140,7 @@ static void another_bridges_message_comes_out_whole(void)
     free(type);
     free(name);
     free(value);
-    struct mi_mqtt *late =
-        rig_client(rig, "late", MQTT_PROTOCOL_V311); /* field 72: the retain flag was carried */
+    struct mi_mqtt *late = rig_client(rig, "late", MQTT_PROTOCOL_V311); /* 72: the retain flag was carried */
     CU_ASSERT_TRUE(mi_mqtt_subscribe(late, "safe/room/1", 1));
     CU_ASSERT_TRUE(mi_mqtt_wait(late, 1, 3000) && mi_mqtt_message(late, 0)->retain);
     mi_mqtt_close(late);
@@ -211,7 +210,8 @@ static CU_TestInfo tests[] = {
     {"a native command reaches its device", a_native_command_reaches_its_device},
     {"a filter without wildcards is its own topic", a_filter_without_wildcards_is_its_own_topic},
     {"field 44: many messages, in order", field_44_many_messages_in_order},
-    {"another bridge's message comes out whole", another_bridges_message_comes_out_whole},
+    {"field 72 103: another bridge's message comes out whole",
+     field_72_103_another_bridges_message_comes_out_whole},
     {"field 76 120 123: only topics of the route are published",
      field_76_120_123_only_topics_of_the_route_are_published},
     {"field 138: a loop of two routes turns once", field_138_a_loop_of_two_routes_turns_once},

@@ -197,7 +197,7 @@ static bool says_unavailable(const struct mi_raw_login *l, int code)
     return code == MI_LOGIN_CLOSED;
 }
 
-static void while_iggy_is_away(void)
+static void field_48_124_while_iggy_is_away(void)
 {
     start();
     struct mi_raw_login stranger = as("carol", "carols secret", 5), old = as("carol", "carols secret", 4);
@@ -238,7 +238,7 @@ static uint64_t slowest_publish(struct mi_mqtt *m, unsigned count)
     return slowest;
 }
 
-static void a_frozen_iggy_holds_up_nobody_else(void)
+static void field_42_a_frozen_iggy_holds_up_nobody_else(void)
 {
     start();
     enum { WAITING = 20 };
@@ -370,7 +370,7 @@ static void a_reload_keeps_who_is_connected(void)
     CU_ASSERT_EQUAL(try("alice", "alices secret", 4), 0);
 }
 
-static void no_secret_is_written_anywhere(void)
+static void field_125_no_secret_is_written_anywhere(void)
 {
     start();
     static const char *const secrets[] = {"alices secret", "bobbys secret", "storm1", "wrong again",
@@ -431,13 +431,13 @@ static CU_TestInfo tests[] = {
     {"who gives no name is the broker's business", who_gives_no_name_is_the_brokers_business},
     {"a token is as good as its owner's password", a_token_is_as_good_as_its_owners_password},
     {"what nobody can be called", what_nobody_can_be_called},
-    {"while Iggy is away", while_iggy_is_away},
-    {"a frozen Iggy holds up nobody else", a_frozen_iggy_holds_up_nobody_else},
+    {"field 48 124: while Iggy is away", field_48_124_while_iggy_is_away},
+    {"field 42: a frozen Iggy holds up nobody else", field_42_a_frozen_iggy_holds_up_nobody_else},
     {"an answer does not go to the next of that name", an_answer_does_not_go_to_the_next_of_that_name},
     {"a storm of wrong passwords", a_storm_of_wrong_passwords},
     {"a storm of names", a_storm_of_names},
     {"a reload keeps who is connected", a_reload_keeps_who_is_connected},
-    {"no secret is written anywhere", no_secret_is_written_anywhere},
+    {"field 125: no secret is written anywhere", field_125_no_secret_is_written_anywhere},
     {"a password_file beside it", a_password_file_beside_it},
     CU_TEST_INFO_NULL};
 

@@ -1,4 +1,4 @@
-/* reload: SIGHUP under load, with a good and with a broken file (field problem 137); Iggy and the broker come
+/* reload: SIGHUP under load, with a good and with a broken file (field 137); Iggy and the broker come
  * and go. */
 #include "rig.h"
 
@@ -298,7 +298,7 @@ static CU_TestInfo tests[] = {
     {"acl_file is enforced after a broken reload", acl_file_is_enforced_after_a_broken_reload},
     {"kill -9 of the broker loses and repeats nothing", kill_9_loses_and_repeats_nothing},
     {"kill -9 with Iggy away loses and repeats nothing", kill_9_with_iggy_away_loses_and_repeats_nothing},
-    {"field 17 and 128: Iggy restarts under load", field_17_128_iggy_restarts_under_load},
+    {"field 17 128: Iggy restarts under load", field_17_128_iggy_restarts_under_load},
     {"a clean stop flushes", a_clean_stop_flushes},
     {"field 38: a slow Iggy slows no client", field_38_a_slow_iggy_slows_no_client},
     CU_TEST_INFO_NULL,

@@ -106,7 +106,7 @@ static void collect(struct rig *r, int count, size_t expected, int *least, int *
     mi_mqtt_close(m);
 }
 
-static void killed_before_a_save_all_comes_again(void)
+static void field_35_killed_before_a_save_all_comes_again(void)
 {
     int least, most;
     struct rig *r = start(conf, RIG_CONFIG ROUTE(""));
@@ -192,7 +192,7 @@ static void without_a_save_to_wait_for_positions_move_at_once(void)
 }
 
 static CU_TestInfo tests[] = {
-    {"killed before a save: all comes again", killed_before_a_save_all_comes_again},
+    {"field 35: killed before a save: all comes again", field_35_killed_before_a_save_all_comes_again},
     {"killed after a save: nothing comes again", killed_after_a_save_nothing_comes_again},
     {"after a clean stop each is there once", after_a_clean_stop_each_is_there_once},
     {"after a stop whose save failed all comes again", after_a_stop_whose_save_failed_all_comes_again},

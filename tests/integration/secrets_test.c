@@ -341,7 +341,7 @@ static void a_reload_brings_another_token(void)
     wait_for_status(STATUS_TOKEN, 200);
 }
 
-static void nothing_that_is_written_holds_a_secret(void)
+static void field_125_nothing_that_is_written_holds_a_secret(void)
 {
     char path[300], arguments[600];
     fail_in_every_way();
@@ -370,7 +370,7 @@ static CU_TestInfo tests[] = {
     {"field 127: renewed files are taken up without a reload",
      field_127_renewed_files_are_taken_up_without_a_reload},
     {"a reload brings another token", a_reload_brings_another_token},
-    {"nothing that is written holds a secret", nothing_that_is_written_holds_a_secret},
+    {"field 125: nothing that is written holds a secret", field_125_nothing_that_is_written_holds_a_secret},
     CU_TEST_INFO_NULL,
 };
 MI_SUITE_MAIN("secrets", tests)

@@ -120,7 +120,7 @@ static void serves_without_iggy(struct rig *r)
     CU_ASSERT_TRUE(lines <= 8);
 }
 
-static void field_48_iggy_is_down_at_the_start_and_comes_later(void)
+static void field_3_18_48_iggy_is_down_at_the_start_and_comes_later(void)
 {
     struct rig *r = rig_new(NULL, NULL);
     CU_ASSERT_TRUE(mi_broker_config(&r->broker, GOOD, r->iggy.port));
@@ -128,18 +128,18 @@ static void field_48_iggy_is_down_at_the_start_and_comes_later(void)
     serves_without_iggy(r);
     CU_ASSERT_TRUE(mi_broker_says(&r->broker, "127.0.0.1", 0));
     CU_ASSERT_TRUE(mi_iggy_server_start(&r->iggy));
-    CU_ASSERT_TRUE(mi_readback_wait(r->readback, "s", "t", 20, 20000)); /* field 3: without new traffic */
+    CU_ASSERT_TRUE(mi_readback_wait(r->readback, "s", "t", 20, 20000)); /* 3: without new traffic */
     CU_ASSERT_TRUE(mi_broker_stop(&r->broker, 10000));
     rig_free(r);
 }
 
-static void a_wrong_password_is_said_and_mended_by_a_reload(void)
+static void field_125_a_wrong_password_is_said_and_mended_by_a_reload(void)
 {
     struct rig *r = rig_new(NULL, NULL);
     CU_ASSERT_TRUE(mi_broker_password(&r->broker, "wrong-secret"));
     CU_ASSERT_TRUE_FATAL(rig_start(r, GOOD));
     serves_without_iggy(r);
-    CU_ASSERT_EQUAL(mi_broker_count(&r->broker, "wrong-secret"), 0); /* field 125 */
+    CU_ASSERT_EQUAL(mi_broker_count(&r->broker, "wrong-secret"), 0);
     CU_ASSERT_TRUE(mi_broker_password(&r->broker, "iggy"));
     CU_ASSERT_TRUE(mi_broker_reload(&r->broker));
     CU_ASSERT_TRUE(mi_readback_wait(r->readback, "s", "t", 20, 20000));
@@ -209,9 +209,10 @@ static CU_TestInfo tests[] = {
     {"a journal that cannot be used stops the broker", a_journal_that_cannot_be_used_stops_the_broker},
     {"two brokers on one journal", two_brokers_on_one_journal},
     {"the few plugin_opt_ lines are enough", the_few_lines_are_enough},
-    {"field 48 and 3: Iggy is down at the start and comes later",
-     field_48_iggy_is_down_at_the_start_and_comes_later},
-    {"a wrong password is said, and mended by a reload", a_wrong_password_is_said_and_mended_by_a_reload},
+    {"field 3 18 48: Iggy is down at the start and comes later",
+     field_3_18_48_iggy_is_down_at_the_start_and_comes_later},
+    {"field 125: a wrong password is said, and mended by a reload",
+     field_125_a_wrong_password_is_said_and_mended_by_a_reload},
     {"a wrong URL is no Iggy", a_wrong_url_is_no_iggy},
     {"a rule that cannot work stops nothing else", a_rule_that_cannot_work_stops_nothing_else},
     {"a broker that never ticks is loud", a_broker_that_never_ticks_is_loud},

@@ -140,7 +140,7 @@ static void order_is_kept_and_nothing_is_missing(void)
     stop(rig);
 }
 
-static void what_the_acl_denies_is_not_copied(void)
+static void field_121_what_the_acl_denies_is_not_copied(void)
 {
     struct rig *rig = rig_new("acl_file DIR/acl\n", NULL);
     char path[300];
@@ -364,7 +364,7 @@ static CU_TestInfo tests[] = {
      field_79_a_will_arrives_once_and_nothing_both_ways},
     {"QoS, retain and properties are kept", qos_retain_and_properties_are_kept},
     {"order is kept and nothing is missing", order_is_kept_and_nothing_is_missing},
-    {"what the ACL denies is not copied", what_the_acl_denies_is_not_copied},
+    {"field 121: what the ACL denies is not copied", field_121_what_the_acl_denies_is_not_copied},
     {"what was retained before is not new", what_was_retained_before_is_not_new},
     {"what other routes bring is copied, and what is its own is not",
      what_other_routes_bring_is_copied_and_what_is_its_own_is_not},

@@ -1,7 +1,7 @@
 /*
  * chaos: publishes at load while broker and Iggy are killed, paused, cut off and restarted, and then demands
  * that every acknowledged message is in Iggy exactly once and in order, and that the plugin's account adds
- * up.
+ * up (field 14 30 33 34 114 134).
  *
  *   chaos_bridge [--durable] [--token] [--forbidden] [--sync always] [--messages N] [--kills N] [--seed N]
  *                [--rate N] [--keep-files]

@@ -172,7 +172,7 @@ static void a_refusal_is_remembered_briefly(void)
     tear_down(&f);
 }
 
-static void an_error_is_never_remembered(void)
+static void field_124_an_error_is_never_remembered(void)
 {
     struct fixture f;
     set_up(&f, &usual);
@@ -503,7 +503,7 @@ static void two_threads(void)
 static CU_TestInfo tests[] = {
     {"a right login is asked once and remembered", a_right_login_is_asked_once_and_remembered},
     {"a refusal is remembered briefly", a_refusal_is_remembered_briefly},
-    {"an error is never remembered", an_error_is_never_remembered},
+    {"field 124: an error is never remembered", field_124_an_error_is_never_remembered},
     {"a refusal ends what was right", a_refusal_ends_what_was_right},
     {"while nobody can be asked", while_nobody_can_be_asked},
     {"a refusal may go to the next", a_refusal_may_go_to_the_next},

@@ -301,7 +301,7 @@ static void deliver_without_copy_needs_all_routes(void)
     end();
 }
 
-static void the_log_names_route_limit_and_consequence_once_in_ten_seconds(void)
+static void field_26_the_log_names_route_limit_and_consequence_once_in_ten_seconds(void)
 {
     start();
     fakes.append = MI_APPEND_FULL;
@@ -318,8 +318,8 @@ static void the_log_names_route_limit_and_consequence_once_in_ten_seconds(void)
     end();
 }
 
-/* field-problems 27 and 28: nothing is dropped on suspicion, only marked. */
-static void what_a_reconnect_repeats_is_marked(void)
+/* Nothing is dropped on suspicion. */
+static void field_27_28_what_a_reconnect_repeats_is_marked(void)
 {
     start();
     CU_ASSERT_EQUAL(publish(2, V3), MOSQ_ERR_SUCCESS);
@@ -526,9 +526,9 @@ static CU_TestInfo tests[] = {
     {"a missing target is refused where the route says so",
      a_missing_target_is_refused_where_the_route_says_so},
     {"deliver_without_copy needs all routes", deliver_without_copy_needs_all_routes},
-    {"the log names route, limit and consequence once in ten seconds",
-     the_log_names_route_limit_and_consequence_once_in_ten_seconds},
-    {"what a reconnect repeats is marked", what_a_reconnect_repeats_is_marked},
+    {"field 26: the log names route, limit and consequence once in ten seconds",
+     field_26_the_log_names_route_limit_and_consequence_once_in_ten_seconds},
+    {"field 27 28: what a reconnect repeats is marked", field_27_28_what_a_reconnect_repeats_is_marked},
     {"what was refused is no repetition", what_was_refused_is_no_repetition},
     {"waits for Iggy only where asked", waits_for_iggy_only_where_asked},
     {"an own retained message is noted once it is journaled",

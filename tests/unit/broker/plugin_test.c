@@ -127,7 +127,7 @@ static void reload_swaps_and_answers_defer_on_2_0(void)
     end();
 }
 
-static void a_broken_reload_keeps_the_old_configuration(void)
+static void field_137_a_broken_reload_keeps_the_old_configuration(void)
 {
     start();
     fakes.config_refused = true;
@@ -286,7 +286,8 @@ static CU_TestInfo tests[] = {
     {"a broker that takes no callback ends init", a_broker_that_takes_no_message_callback_ends_init},
     {"a 2.0 broker does not know CLIENT_OFFLINE", a_2_0_broker_does_not_know_client_offline},
     {"reload swaps and answers DEFER on 2.0", reload_swaps_and_answers_defer_on_2_0},
-    {"a broken reload keeps the old configuration", a_broken_reload_keeps_the_old_configuration},
+    {"field 137: a broken reload keeps the old configuration",
+     field_137_a_broken_reload_keeps_the_old_configuration},
     {"the wake-up ends when the inbox is empty", the_wake_up_ends_when_the_inbox_is_empty},
     {"a PUBLISH goes through to the journal", a_publish_goes_through_to_the_journal},
     {"logins are looked at only where that is configured",

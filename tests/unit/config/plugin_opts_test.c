@@ -53,7 +53,7 @@ static void the_simple_case_needs_no_file(void)
     mi_config_release(c);
 }
 
-static void defaults_stand_where_nothing_is_said(void)
+static void field_22_defaults_stand_where_nothing_is_said(void)
 {
     struct mi_config *c = FROM(LOGIN, "topic", "# out s/t");
     CU_ASSERT_PTR_NOT_NULL_FATAL(c);
@@ -61,6 +61,7 @@ static void defaults_stand_where_nothing_is_said(void)
     CU_ASSERT_STRING_EQUAL(c->journal_directory, "/var/lib/mosquitto/iggy");
     CU_ASSERT_EQUAL(c->journal_max_size, 1000000000);
     CU_ASSERT_EQUAL(c->request_timeout_ms, 35000);
+    CU_ASSERT_EQUAL(c->retry_max_ns, 10000000000); /* 22 */
     CU_ASSERT_EQUAL(c->max_batch_bytes, MI_MAX_BATCH_BYTES);
     CU_ASSERT_PTR_NULL(c->status_address);
     mi_config_release(c);
@@ -143,7 +144,7 @@ static void prepare(void)
 
 static CU_TestInfo tests[] = {
     {"the simple case needs no file", the_simple_case_needs_no_file},
-    {"defaults stand where nothing is said", defaults_stand_where_nothing_is_said},
+    {"field 22: defaults stand where nothing is said", field_22_defaults_stand_where_nothing_is_said},
     {"topic lines that cannot be read are shown", topic_lines_that_cannot_be_read_are_shown},
     {"one filter may have two directions", one_filter_may_have_two_directions},
     {"unknown and repeated lines are refused", unknown_and_repeated_lines_are_refused},

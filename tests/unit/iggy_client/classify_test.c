@@ -60,7 +60,7 @@ static const struct {
     {{EXCHANGE_TOO_LARGE, true, true, 500, 0}, {IGGY_HTTP, UNKNOWN, LATER}, NONE},
 };
 
-static void every_row(void)
+static void field_16_17_19_every_row(void)
 {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct exchange_facts facts = rows[i].facts;
@@ -92,7 +92,7 @@ static void every_kind_has_a_name_of_its_own(void)
     }
 }
 
-static CU_TestInfo tests[] = {{"every_row", every_row},
+static CU_TestInfo tests[] = {{"field 16 17 19: every row", field_16_17_19_every_row},
                               {"garbled", garbled},
                               {"every_kind_has_a_name_of_its_own", every_kind_has_a_name_of_its_own},
                               CU_TEST_INFO_NULL};

@@ -334,7 +334,7 @@ static void one_failed_login_for_many_requests(void)
     stub_stop(stub);
 }
 
-static void a_401_logs_in_again_and_repeats_once(void)
+static void field_128_a_401_logs_in_again_and_repeats_once(void)
 {
     const struct stub_rule rules[] = {
         {.request = "POST /users/login ",
@@ -766,7 +766,7 @@ static CU_TestInfo tests[] = {
     {"an_answer_that_is_too_large", an_answer_that_is_too_large},
     {"one_login_for_many_requests", one_login_for_many_requests},
     {"one_failed_login_for_many_requests", one_failed_login_for_many_requests},
-    {"a_401_logs_in_again_and_repeats_once", a_401_logs_in_again_and_repeats_once},
+    {"field 128: a 401 logs in again and repeats once", field_128_a_401_logs_in_again_and_repeats_once},
     {"a_401_that_stays", a_401_that_stays},
     {"nobody_listens", nobody_listens},
     {"tls_that_fails", tls_that_fails},

@@ -339,7 +339,7 @@ static void files_are_read_again_after_a_reset(void)
 
 /* A CA that was taken out of the file is not trusted any more after a reset: neither from memory nor by a
  * resumed session. */
-/* Field problem 127: nobody reloads; the next try finds the renewed file. */
+/* field 127: nobody reloads; the next try finds the renewed file. */
 static void files_are_read_again_after_a_failed_handshake(void)
 {
     start();

@@ -363,7 +363,7 @@ static void ten_thousand_filters_answer_ten_thousand_questions(void)
     end();
 }
 
-static void deep_filters_need_no_deep_stack(void)
+static void field_65_deep_filters_need_no_deep_stack(void)
 {
     static char deep[40001];
     begin(10);
@@ -428,7 +428,7 @@ static CU_TestInfo tests[] = {
     {"an index finds what the pairs say", an_index_finds_what_the_pairs_say},
     {"ten thousand filters answer ten thousand questions",
      ten_thousand_filters_answer_ten_thousand_questions},
-    {"deep filters need no deep stack", deep_filters_need_no_deep_stack},
+    {"field 65: deep filters need no deep stack", field_65_deep_filters_need_no_deep_stack},
     {"a picture is asked by any thread", a_picture_is_asked_by_any_thread},
     CU_TEST_INFO_NULL,
 };

@@ -65,7 +65,7 @@ static void without_a_gate_all_is_kept(void)
 }
 
 /* A broker that delivers, saves and dies at random: what is kept was always saved. */
-static void a_position_is_never_ahead_of_the_store(void)
+static void field_35_a_position_is_never_ahead_of_the_store(void)
 {
     static struct mi_file_identity file;
     uint64_t random = 42;
@@ -102,7 +102,7 @@ static CU_TestInfo tests[] = {
     {"a save counts for the look before", a_save_counts_for_the_look_before},
     {"what was never captured is not kept", what_was_never_captured_is_not_kept},
     {"without a gate all is kept", without_a_gate_all_is_kept},
-    {"a position is never ahead of the store", a_position_is_never_ahead_of_the_store},
+    {"field 35: a position is never ahead of the store", field_35_a_position_is_never_ahead_of_the_store},
     CU_TEST_INFO_NULL,
 };
 MI_SUITE_MAIN("keep", tests)

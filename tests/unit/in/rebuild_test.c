@@ -70,7 +70,7 @@ static void own_messages_are_told_of(void)
     mi_rebuild_free(r);
 }
 
-static void what_does_not_fit_has_no_value(void)
+static void field_64_what_does_not_fit_has_no_value(void)
 {
     struct mi_rebuild_budget budget = {1000000, 0};
     struct mi_rebuild *r = mi_rebuild_new(&budget, 10), *other = mi_rebuild_new(&budget, 10);
@@ -130,7 +130,7 @@ static CU_TestInfo tests[] = {
     {"the scan ends at the position", the_scan_ends_at_the_position},
     {"the last value stays and a delete removes it", the_last_value_stays_and_a_delete_removes_it},
     {"own messages are told of", own_messages_are_told_of},
-    {"what does not fit has no value", what_does_not_fit_has_no_value},
+    {"field 64: what does not fit has no value", field_64_what_does_not_fit_has_no_value},
     {"many topics", many_topics},
     CU_TEST_INFO_NULL,
 };

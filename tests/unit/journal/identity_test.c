@@ -211,7 +211,7 @@ static void test_identity_lost_or_damaged(void)
     }
 }
 
-static void test_newer_format_is_refused(void)
+static void test_field_5_newer_format_is_refused(void)
 {
     struct fixture f;
     fixture_begin(&f);
@@ -289,7 +289,7 @@ static CU_TestInfo tests[] = {{"parent missing", test_parent_missing},
                               {"other machine", test_other_machine},
                               {"many former identities", test_many_former_identities},
                               {"identity lost or damaged", test_identity_lost_or_damaged},
-                              {"newer format is refused", test_newer_format_is_refused},
+                              {"field 5: newer format is refused", test_field_5_newer_format_is_refused},
                               {"newer segment is refused", test_newer_segment_is_refused},
                               {"strange files are left alone", test_strange_files_are_left_alone},
                               {"no descriptor goes to a child", test_no_descriptor_goes_to_a_child},

@@ -21,7 +21,7 @@ static void refused(struct mi_rule_spec rule, const char *key, const char *words
 #define IN .direction = MI_IN, .stream = "s", .topic = "t"
 #define SPEC(...) ((struct mi_rule_spec){__VA_ARGS__})
 
-static void one_rule_that_is_wrong(void)
+static void field_95_one_rule_that_is_wrong(void)
 {
     refused(SPEC(.filter = "a/#/b", OUT), "filter", "last level");
     refused(SPEC(.regex = "a/(b", OUT), "regex", "at byte 4");
@@ -178,7 +178,7 @@ static void no_rules_match_nothing(void)
 }
 
 static CU_TestInfo tests[] = {
-    {"one rule that is wrong", one_rule_that_is_wrong},
+    {"field 95: one rule that is wrong", field_95_one_rule_that_is_wrong},
     {"a refused stream leaves its names", a_refused_stream_leaves_its_names},
     {"every refusal is reported", every_refusal_is_reported},
     {"more rules than the limit", more_rules_than_the_limit},

@@ -115,7 +115,7 @@ static void more_than_the_most_keeps_the_first(void)
 }
 
 /* A topic of 65,535 slashes has 65,536 levels. */
-static void as_deep_as_a_topic_can_be(void)
+static void field_65_as_deep_as_a_topic_can_be(void)
 {
     static char topic[65536], filter[65536];
     memset(topic, '/', 65535);
@@ -146,7 +146,7 @@ static CU_TestInfo tests[] = {
     {"random tries agree with one by one", random_tries_agree_with_one_by_one},
     {"containment is true", containment_is_true},
     {"more than the most keeps the first", more_than_the_most_keeps_the_first},
-    {"as deep as a topic can be", as_deep_as_a_topic_can_be},
+    {"field 65: as deep as a topic can be", field_65_as_deep_as_a_topic_can_be},
     CU_TEST_INFO_NULL,
 };
 MI_SUITE_MAIN("mapping trie", tests)

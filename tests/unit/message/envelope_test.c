@@ -341,7 +341,7 @@ static void check_golden(const char *name, const struct mi_buf *headers, const s
     mi_buf_fini(&space);
 }
 
-static void the_bytes_are_those_of_the_golden_file(void)
+static void field_107_the_bytes_are_those_of_the_golden_file(void)
 {
     char *text = mi_read_file(MI_GOLDEN_FILE), *rest = NULL, name[32] = "";
     CU_ASSERT_PTR_NOT_NULL_FATAL(text);
@@ -505,7 +505,7 @@ static CU_TestInfo tests[] = {
     {"strings that are not UTF-8 are raw", strings_that_are_not_utf8_are_raw},
     {"shown properties appear only when they fit", shown_properties_appear_only_when_they_fit},
     {"reasons can be added to every block", reasons_can_be_added_to_every_block},
-    {"the bytes are those of the golden file", the_bytes_are_those_of_the_golden_file},
+    {"field 107: the bytes are those of the golden file", field_107_the_bytes_are_those_of_the_golden_file},
     {"native messages are payload only", native_messages_are_payload_only},
     {"order, repeats and strangers do not matter", order_repeats_and_strangers_do_not_matter},
     {"contradictions are broken", contradictions_are_broken},

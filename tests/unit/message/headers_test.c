@@ -46,7 +46,7 @@ static void what_no_sdk_could_decode_is_refused(void)
 }
 
 /* Every kind with every length: what is accepted is what the reference accepts. */
-static void byte_counts_fit_their_kinds(void)
+static void field_106_byte_counts_fit_their_kinds(void)
 {
     static const uint8_t zeros[20];
     unsigned accepted = 0;
@@ -184,7 +184,7 @@ static void values_become_text(void)
 static CU_TestInfo tests[] = {
     {"an entry has the layout of the API", an_entry_has_the_layout_of_the_api},
     {"what no SDK could decode is refused", what_no_sdk_could_decode_is_refused},
-    {"byte counts fit their kinds", byte_counts_fit_their_kinds},
+    {"field 106: byte counts fit their kinds", field_106_byte_counts_fit_their_kinds},
     {"a full buffer says so and keeps its content", a_full_buffer_says_so_and_keeps_its_content},
     {"the last of repeated keys is found", the_last_of_repeated_keys_is_found},
     {"a block cut anywhere is read up to there", a_block_cut_anywhere_is_read_up_to_there},

@@ -146,7 +146,7 @@ static void every_counter_is_on_the_page_once(void)
     mi_metrics_free(m);
 }
 
-static void the_account_adds_up(void)
+static void field_134_the_account_adds_up(void)
 {
     struct mi_metrics *m = mi_metrics_new();
     struct mi_route_metrics *r = mi_metrics_route(m, 7, "rooms");
@@ -173,7 +173,7 @@ static void the_account_adds_up(void)
     mi_metrics_free(m);
 }
 
-static void odd_names_break_no_page(void)
+static void field_98_135_odd_names_break_no_page(void)
 {
     static const struct {
         const char *name, *shown;
@@ -334,8 +334,8 @@ static void any_thread_may_count_while_another_reads(void)
 
 static CU_TestInfo tests[] = {
     {"every counter is on the page once", every_counter_is_on_the_page_once},
-    {"the account adds up", the_account_adds_up},
-    {"odd names break no page", odd_names_break_no_page},
+    {"field 134: the account adds up", field_134_the_account_adds_up},
+    {"field 98 135: odd names break no page", field_98_135_odd_names_break_no_page},
     {"long names stay apart", long_names_stay_apart},
     {"an entry keeps its place and gets its name later", an_entry_keeps_its_place_and_gets_its_name_later},
     {"the number of routes is bounded", the_number_of_routes_is_bounded},

@@ -289,14 +289,14 @@ static void convict_one(uint32_t n, uint32_t bad)
     }
 }
 
-static void test_halving_finds_any_one_bad_message(void)
+static void test_field_109_halving_finds_any_one_bad_message(void)
 {
     for (uint32_t n = 1; n <= 33; n++)
         for (uint32_t bad = 0; bad < n; bad++)
             convict_one(n, bad);
 }
 
-static void test_back_off_grows_within_its_bounds(void)
+static void test_field_21_back_off_grows_within_its_bounds(void)
 {
     for (uint32_t failures = 1; failures < 40; failures++) {
         for (uint64_t r = 0; r < 1000; r += 7) {
@@ -322,8 +322,8 @@ static CU_TestInfo tests[] = {
     {"a check comes before the next POST", test_a_check_comes_before_the_next_post},
     {"absence counts only from the settle time on", test_absence_counts_only_from_the_settle_time_on},
     {"a restart ends the settling", test_a_restart_ends_the_settling},
-    {"halving finds any one bad message", test_halving_finds_any_one_bad_message},
-    {"back-off grows within its bounds", test_back_off_grows_within_its_bounds},
+    {"field 109: halving finds any one bad message", test_field_109_halving_finds_any_one_bad_message},
+    {"field 21: back-off grows within its bounds", test_field_21_back_off_grows_within_its_bounds},
     {"names", test_names},
     CU_TEST_INFO_NULL,
 };

@@ -271,7 +271,7 @@ static void test_a_clean_restart_sends_nothing_again(void)
     world_end(&w);
 }
 
-static void test_dead_letters_come_once_through_a_crash(void)
+static void test_field_36_dead_letters_come_once_through_a_crash(void)
 {
     struct world w;
     begin(&w, FATE_STORE, 0);
@@ -295,7 +295,7 @@ static void test_dead_letters_come_once_through_a_crash(void)
     world_end(&w);
 }
 
-static void test_filed_dead_letters_come_once_through_a_crash(void)
+static void test_field_36_filed_dead_letters_come_once_through_a_crash(void)
 {
     struct world w;
     char path[400];
@@ -713,8 +713,9 @@ static CU_TestInfo tests[] = {
     {"more than a window of old messages", test_more_than_a_window_of_old_messages},
     {"a damaged checkpoint counts as none", test_a_damaged_checkpoint_counts_as_none},
     {"a clean restart sends nothing again", test_a_clean_restart_sends_nothing_again},
-    {"dead letters come once through a crash", test_dead_letters_come_once_through_a_crash},
-    {"filed dead letters come once", test_filed_dead_letters_come_once_through_a_crash},
+    {"field 36: dead letters come once through a crash",
+     test_field_36_dead_letters_come_once_through_a_crash},
+    {"field 36: filed dead letters come once", test_field_36_filed_dead_letters_come_once_through_a_crash},
     {"a lost tail is sent again", test_a_lost_tail_is_sent_again_before_anything_newer},
     {"an idle bridge notices a lost tail", test_an_idle_bridge_notices_a_lost_tail},
     {"a lost tail filled up by others", test_a_lost_tail_filled_up_by_others},

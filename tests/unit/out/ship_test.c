@@ -52,7 +52,7 @@ static void test_field_114_order_holds_with_5_percent_503(void)
     world_end(&w);
 }
 
-static void test_lanes_go_in_parallel_within_the_limit(void)
+static void test_field_115_lanes_go_in_parallel_within_the_limit(void)
 {
     struct world w;
     world_begin(&w);
@@ -179,7 +179,7 @@ static enum fate over_100k(struct model *m, const uint32_t *numbers, size_t coun
     return bytes > 100000 ? FATE_413 : FATE_STORE;
 }
 
-static void test_413_makes_batches_smaller(void)
+static void test_field_108_413_makes_batches_smaller(void)
 {
     struct world w;
     world_begin(&w);
@@ -198,7 +198,7 @@ static void test_413_makes_batches_smaller(void)
     world_end(&w);
 }
 
-static void test_too_large_for_a_request(void)
+static void test_field_108_too_large_for_a_request(void)
 {
     struct world w;
     world_begin(&w);
@@ -270,7 +270,7 @@ static void test_creates_what_is_missing(void)
     world_end(&w);
 }
 
-static void test_a_missing_target_holds_only_its_own(void)
+static void test_field_52_a_missing_target_holds_only_its_own(void)
 {
     struct world w;
     world_begin(&w);
@@ -495,17 +495,18 @@ static void test_status_is_json(void)
 static CU_TestInfo tests[] = {
     {"ships all in order", test_ships_all_in_order},
     {"field 114: order holds with 5 percent 503", test_field_114_order_holds_with_5_percent_503},
-    {"lanes go in parallel within the limit", test_lanes_go_in_parallel_within_the_limit},
+    {"field 115: lanes go in parallel within the limit",
+     test_field_115_lanes_go_in_parallel_within_the_limit},
     {"field 109: one bad among 99 good", test_field_109_one_bad_among_99_good},
     {"dead letters go to their stream", test_dead_letters_go_to_their_stream_with_reason},
     {"two bad at the head", test_two_bad_at_the_head_are_both_found},
     {"a server that refuses everything", test_a_server_that_refuses_everything_condemns_nothing},
-    {"413 makes batches smaller", test_413_makes_batches_smaller},
-    {"too large for a request", test_too_large_for_a_request},
+    {"field 108: 413 makes batches smaller", test_field_108_413_makes_batches_smaller},
+    {"field 108: too large for a request", test_field_108_too_large_for_a_request},
     {"a full dead letter file drops nothing", test_a_full_dead_letter_file_drops_nothing},
     {"a dead-letter stream that refuses", test_a_dead_letter_stream_that_refuses_gives_way_to_the_file},
     {"creates what is missing", test_creates_what_is_missing},
-    {"a missing target holds only its own", test_a_missing_target_holds_only_its_own},
+    {"field 52: a missing target holds only its own", test_field_52_a_missing_target_holds_only_its_own},
     {"a deleted topic is made again", test_a_deleted_topic_is_made_again},
     {"without the right to details", test_without_the_right_to_details_the_rule_counts},
     {"more partitions keep the order of a key", test_more_partitions_keep_the_order_of_a_key},
