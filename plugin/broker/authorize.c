@@ -179,8 +179,10 @@ bool mi_authorize_subscribe(struct mi_authorize *a, const struct mi_authorize_cl
 
 static const struct mi_iggy_rights *rights_of(struct mi_authorize *a, struct mi_span username)
 {
+    if (username.len == 0 || username.len > MI_MAX_USER_NAME)
+        return NULL;
     const struct mi_iggy_rights *rights = mi_rights_table_find(a->table, username);
-    if (rights || username.len == 0)
+    if (rights)
         return rights;
     uint64_t now = mi_now_ns(&mi_clock_system);
     if (now >= a->ask_ns && mi_rights_news_ask(a->options.news, username)) {
