@@ -24,12 +24,14 @@ static bool find_programs(struct mi_postgres *p)
 
 static bool start(struct mi_postgres *p, struct mi_process *process, const char *log, char *const args[])
 {
+    /* The last one: becoming another user has made the kernel forget that it dies with its parent. */
     static char *const as_nobody[] = {(char *)"setpriv", (char *)"--reuid=nobody", (char *)"--regid=nogroup",
-                                      (char *)"--clear-groups"};
+                                      (char *)"--clear-groups", (char *)"--pdeathsig=QUIT"};
+    enum { WORDS = sizeof as_nobody / sizeof as_nobody[0] };
     char *argv[MAX_ARGS] = {NULL}, program[400], output[400];
     size_t n = 0;
     if (geteuid() == 0)
-        for (; n < 4; n++)
+        for (; n < WORDS; n++)
             argv[n] = as_nobody[n];
     snprintf(program, sizeof program, "%s/%s", p->bin, args[0]);
     snprintf(output, sizeof output, "%s/%s", p->dir, log);
