@@ -86,6 +86,16 @@ static bool collect(const struct mi_config *c, struct mi_filters *filters)
     return true;
 }
 
+static void show(struct mi_via *v)
+{
+    const char *trouble = v->config->subscriptions ? mi_subscriber_trouble(v->subscriber) : "";
+    mi_metrics_set(v->plugin->metrics, MI_G_SUBSCRIBED, mi_subscriber_ready(v->subscriber));
+    if (strcmp(trouble, v->told) == 0)
+        return;
+    snprintf(v->told, sizeof v->told, "%s", trouble);
+    mi_bridge_note_subscription(v->plugin->bridge, v->told);
+}
+
 /* Once there is a route that needs it. */
 static bool name_session(struct mi_via *v, const struct mi_config *c)
 {
@@ -135,6 +145,7 @@ void mi_via_follow_config(struct mi_via *v)
     struct mi_config *former = v->config;
     v->config = mi_config_hold(c);
     mi_config_release(former);
+    show(v);
 }
 
 static bool take(void *context, const struct mi_packet *publish)
@@ -151,23 +162,12 @@ static bool take(void *context, const struct mi_packet *publish)
     return mi_hook_subscribed(v->plugin->hook, &m);
 }
 
-static void tell_trouble(struct mi_via *v)
-{
-    const char *trouble = mi_subscriber_trouble(v->subscriber);
-    if (strcmp(trouble, v->told) == 0)
-        return;
-    snprintf(v->told, sizeof v->told, "%s", trouble);
-    mi_bridge_note_subscription(v->plugin->bridge, v->told);
-}
-
 bool mi_via_tick(struct mi_via *v)
 {
-    struct mi_plugin *p = v->plugin;
     if (!v->config || !v->config->subscriptions)
         return false;
     bool more = mi_subscriber_step(v->subscriber, MESSAGES_PER_TICK);
-    mi_metrics_set(p->metrics, MI_G_SUBSCRIBED, mi_subscriber_ready(v->subscriber));
-    tell_trouble(v);
+    show(v);
     return more;
 }
 

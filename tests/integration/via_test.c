@@ -174,6 +174,14 @@ static void what_was_retained_before_is_not_new(void)
     CU_ASSERT_TRUE((unsigned)mi_mqtt_publish(c, "r/new", "new", 3, 1, true, NULL) < 0x80);
     CU_ASSERT_PTR_NOT_NULL(rig_arrived(rig, "all", "t", "r/new"));
     CU_ASSERT_EQUAL(mi_readback_count(rig->readback), 1);
+    /* And away again: the session ends with the route. */
+    CU_ASSERT_TRUE(mi_broker_config(&rig->broker, RIG_CONFIG BROKER_BLOCK "'routes':[]}", rig->iggy.port));
+    CU_ASSERT_TRUE(mi_broker_reload(&rig->broker));
+    for (uint64_t end = mi_monotonic_ms() + 10000; mi_monotonic_ms() < end; mi_sleep_ms(20))
+        if (rig_metric(rig, "mosquitto_iggy_subscribed", 0, 1000) == 0)
+            break;
+    CU_ASSERT_EQUAL(rig_metric(rig, "mosquitto_iggy_subscribed", 0, 1000), 0);
+    CU_ASSERT_TRUE(mi_broker_says(&rig->broker, "Client mosquitto-iggy-", 5000));
     mi_mqtt_close(c);
     stop(rig);
 }
