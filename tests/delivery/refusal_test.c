@@ -235,7 +235,7 @@ static void check(const struct row *row, int protocol, int qos, const struct out
     mi_mqtt_close(subscriber);
 }
 
-static void every_cell_of_the_table(void)
+static void field_10_every_cell_of_the_table(void)
 {
     static const int protocols[] = {MQTT_PROTOCOL_V5, MQTT_PROTOCOL_V311};
     start();
@@ -275,7 +275,7 @@ static void the_account_adds_up_and_nobody_crashed(void)
 }
 
 static CU_TestInfo tests[] = {
-    {"every cell of the table", every_cell_of_the_table},
+    {"field 10: every cell of the table", field_10_every_cell_of_the_table},
     {"field 26: every trouble has its line in the log", field_26_every_trouble_has_its_line},
     {"the account adds up, and nobody crashed", the_account_adds_up_and_nobody_crashed},
     CU_TEST_INFO_NULL,

@@ -12,40 +12,43 @@
 
 #define BOTH(name) "'filter':'" name "/#','direction':'both','stream':'" name "','topic':'messages'"
 
-static const char config[] = RIG_CONFIG
-    "'routes':["
-    "{'name':'sensors'," BOTH(
-        "sensors") "},"
-                   "{'name':'never'," BOTH(
-                       "never") ",'retain':'never'},"
-                                "{'name':'always'," BOTH(
-                                    "always") ",'retain':'always'},"
-                                              "{'name':'aged'," BOTH(
-                                                  "aged") ",'max_age':'1h'},"
-                                                          "{'name':'devices','filter':'devices/"
-                                                          "{id}','direction':'out','stream':'devices','topic'"
-                                                          ":'d_{id}',"
-                                                          " 'create':{'max_targets':2}},"
-                                                          "{'name':'all','filter':'#','direction':'both','"
-                                                          "stream':'all','topic':'messages'}]}";
+#define PAIR(n) \
+    "{'name':'pair" n "','filter':'pair/" n "','direction':'both','stream':'pair','topic':'messages'},"
+/* first: a route that a reload takes out, with its comma */
+#define CONFIG(first)                                                                                       \
+    RIG_CONFIG "'routes':[" first PAIR("2") "{'name':'sensors'," BOTH(                                      \
+        "sensors") "},"                                                                                     \
+                   "{'name':'never'," BOTH(                                                                 \
+                       "never") ",'retain':'never'},"                                                       \
+                                "{'name':'always'," BOTH(                                                   \
+                                    "always") ",'retain':'always'},"                                        \
+                                              "{'name':'aged'," BOTH(                                       \
+                                                  "aged") ",'max_age':'1h'},"                               \
+                                                          "{'name':'devices','filter':'devices/"            \
+                                                          "{id}','direction':'out','stream':'devices',"     \
+                                                          " 'topic':'d_{id}','create':{'max_targets':2}},"  \
+                                                          "{'name':'all','filter':'#','direction':'both','" \
+                                                          "stream':'all','topic':'messages'}]}"
+
+enum { READERS = 7 }; /* one per route and partition */
 
 static struct rig *rig;
 static struct mi_mqtt *subscriber, *publisher;
 
 static void start(void)
 {
-    static const char *const streams[] = {"sensors", "never", "always", "aged", "all"};
+    static const char *const streams[] = {"sensors", "never", "always", "aged", "all", "pair"};
     if (!rig) {
         rig = rig_new(NULL, NULL);
         CU_ASSERT_TRUE_FATAL(mi_iggy_server_start(&rig->iggy));
-        for (size_t i = 0; i < 5; i++)
+        for (size_t i = 0; i < 6; i++)
             CU_ASSERT_TRUE_FATAL(mi_readback_create(rig->readback, streams[i], "messages", 1));
-        CU_ASSERT_TRUE_FATAL(mi_broker_config(&rig->broker, config, rig->iggy.port) &&
+        CU_ASSERT_TRUE_FATAL(mi_broker_config(&rig->broker, CONFIG(PAIR("1")), rig->iggy.port) &&
                              mi_broker_start(&rig->broker));
         subscriber = rig_client(rig, "subscriber", MQTT_PROTOCOL_V5);
         publisher = rig_client(rig, "publisher", MQTT_PROTOCOL_V5);
         CU_ASSERT_TRUE_FATAL(subscriber && publisher && mi_mqtt_subscribe(subscriber, "#", 2));
-        CU_ASSERT_EQUAL_FATAL(rig_metric(rig, "mosquitto_iggy_readers", 5, 10000), 5);
+        CU_ASSERT_EQUAL_FATAL(rig_metric(rig, "mosquitto_iggy_readers", READERS, 10000), READERS);
     }
     CU_ASSERT_TRUE_FATAL(mi_mqtt_connected(subscriber) && mi_mqtt_connected(publisher));
 }
@@ -352,7 +355,23 @@ static void field_113_an_aged_message_holds_up_nobody(void)
     CU_ASSERT_EQUAL(counted("in_skipped", "aged", "max_age", 1), 1);
 }
 
-/* ---- out ---- */
+static void field_53_a_route_goes_and_the_other_of_its_topic_stays(void)
+{
+    start();
+    comes_out("pair", "pair/1", mi_span_of("x"));
+    comes_out("pair", "pair/2", mi_span_of("x"));
+    CU_ASSERT_TRUE(mi_broker_config(&rig->broker, CONFIG(""), rig->iggy.port));
+    CU_ASSERT_TRUE(mi_broker_reload(&rig->broker));
+    CU_ASSERT_TRUE(mi_broker_says(&rig->broker, "the new configuration is in force", 5000));
+    size_t before = mi_mqtt_count(subscriber);
+    CU_ASSERT_TRUE(mi_mqtt_say(publisher, "pair/2", "z", 1) < 0x80);
+    CU_ASSERT_TRUE(mi_readback_wait(rig->readback, "pair", "messages", 3, 10000));
+    next_is(subscriber, before, "pair/2", mi_span_of("z"));
+    put("pair", message("pair/1", "of the route that went"));
+    comes_out("pair", "pair/2", mi_span_of("y"));
+}
+
+/* ---- out; the subscriber is not looked at any more ---- */
 
 /* The broker keeps QoS 2 messages apart, but shows a plugin both. A second "on" may be meant. */
 static void field_28_qos_2_twice_on_one_connection(void)
@@ -422,6 +441,8 @@ static CU_TestInfo tests[] = {
     {"field 70 72 73: the retain flag follows the route", field_70_72_73_the_retain_flag_follows_the_route},
     {"field 110: a client that takes small packets only", field_110_a_client_that_takes_small_packets_only},
     {"field 113: an aged message holds up nobody", field_113_an_aged_message_holds_up_nobody},
+    {"field 53: a route goes, and the other of its topic stays",
+     field_53_a_route_goes_and_the_other_of_its_topic_stays},
     {"field 28: QoS 2 twice on one connection", field_28_qos_2_twice_on_one_connection},
     {"field 67: a template makes so many targets", field_67_a_template_makes_so_many_targets},
     {"the broker stops cleanly", the_broker_stops_cleanly},

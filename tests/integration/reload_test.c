@@ -229,7 +229,7 @@ static void restart_iggy(struct rig *rig)
     CU_ASSERT_TRUE(mi_iggy_server_start(&rig->iggy));
 }
 
-static void field_17_128_iggy_restarts_under_load(void)
+static void field_17_118_128_iggy_restarts_under_load(void)
 {
     struct rig *rig = rig_new(NULL, NULL);
     CU_ASSERT_TRUE_FATAL(rig_start(rig, ROUTES("first")));
@@ -298,7 +298,7 @@ static CU_TestInfo tests[] = {
     {"acl_file is enforced after a broken reload", acl_file_is_enforced_after_a_broken_reload},
     {"kill -9 of the broker loses and repeats nothing", kill_9_loses_and_repeats_nothing},
     {"kill -9 with Iggy away loses and repeats nothing", kill_9_with_iggy_away_loses_and_repeats_nothing},
-    {"field 17 128: Iggy restarts under load", field_17_128_iggy_restarts_under_load},
+    {"field 17 118 128: Iggy restarts under load", field_17_118_128_iggy_restarts_under_load},
     {"a clean stop flushes", a_clean_stop_flushes},
     {"field 38: a slow Iggy slows no client", field_38_a_slow_iggy_slows_no_client},
     CU_TEST_INFO_NULL,

@@ -163,6 +163,20 @@ static void field_97_topics_longer_than_a_name(void)
     mi_map_free(m);
 }
 
+/* One device keeps its messages together topic by topic, however many it sends. */
+static void field_117_the_key_is_the_topic(void)
+{
+    struct mi_map *m = all_by_topic();
+    struct mi_hit h[MI_MAX_HITS];
+    CU_ASSERT_EQUAL_FATAL(match(m, "device/1/t", h), 1);
+    uint32_t first_hash = h[0].key_hash;
+    CU_ASSERT_EQUAL_FATAL(match(m, "device/1/u", h), 1);
+    CU_ASSERT_NOT_EQUAL(h[0].key_hash, first_hash);
+    CU_ASSERT_EQUAL_FATAL(match(m, "device/1/t", h), 1);
+    CU_ASSERT_EQUAL(h[0].key_hash, first_hash);
+    mi_map_free(m);
+}
+
 static CU_TestInfo tests[] = {
     {"field 65: two hundred levels", field_65_two_hundred_levels},
     {"field 81: spaces and parentheses", field_81_spaces_and_parentheses},
@@ -175,6 +189,7 @@ static CU_TestInfo tests[] = {
     {"field 96: filters are no prefixes", field_96_filters_are_no_prefixes},
     {"field 96: a level of digits is no name", field_96_a_level_of_digits_is_no_name},
     {"field 97: topics longer than a name", field_97_topics_longer_than_a_name},
+    {"field 117: the key is the topic", field_117_the_key_is_the_topic},
     CU_TEST_INFO_NULL,
 };
 MI_SUITE_MAIN("mapping field problems", tests)

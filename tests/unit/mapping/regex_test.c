@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static struct mi_regex_scratch *scratch;
 
@@ -102,6 +103,14 @@ static void refusals_have_the_offset_and_the_message(void)
 }
 
 /* No pattern may hold the broker for long, whatever the topic. */
+/* Of this thread: what else the machine does is not counted. */
+static uint64_t cpu_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * MI_NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
 static void the_worst_patterns_end_soon(void)
 {
     /* They end in a class, so that PCRE2 cannot see from one missing character that there is no match. */
@@ -155,9 +164,9 @@ static void the_worst_patterns_end_soon(void)
             struct mi_error err;
             struct mi_regex *r = mi_regex_new(patterns[i], &err);
             CU_ASSERT_PTR_NOT_NULL_FATAL(r);
-            uint64_t start = mi_now_ns(&mi_clock_system);
+            uint64_t start = cpu_ns();
             enum mi_regex_result result = mi_regex_match(r, scratch, (struct mi_span){topic, len}, NULL);
-            uint64_t took = mi_now_ns(&mi_clock_system) - start;
+            uint64_t took = cpu_ns() - start;
             if (getenv("V") || took > 1000000)
                 printf("  %s on %zu bytes: %.1f ms, result %d\n", patterns[i], len, (double)took / 1e6,
                        result);
