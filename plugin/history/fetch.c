@@ -7,6 +7,7 @@ enum {
     MAX_COUNT = 1000,
     WANTED_BYTES = 256 * 1024, /* of one answer's messages: about a millisecond of the bridge thread */
     FRAME_BYTES = 64,          /* what a message costs beside headers and payload */
+    LONGEST_REST_MS = 50,
     MAX_FAILURES = 6,
     BACKOFF_FIRST_MS = 50
 };
@@ -63,6 +64,8 @@ bool mi_fetch_poll(struct mi_fetch *f, const struct mi_place *place, uint32_t pa
     if (!f->request)
         return false;
     (*f->o.under_way)++;
+    f->polls++;
+    f->started_ns = mi_now_ns(f->o.clock);
     return true;
 }
 
@@ -129,6 +132,8 @@ static void answered(void *arg, const struct iggy_result *result, const struct i
         return; /* mi_fetch_cancel */
     f->request = 0;
     (*f->o.under_way)--;
+    uint64_t now = mi_now_ns(f->o.clock), took = now - f->started_ns;
+    *f->o.rest_ns = now + (took < LONGEST_REST_MS * MI_NS_PER_MS ? took : LONGEST_REST_MS * MI_NS_PER_MS);
     if (result->kind != IGGY_OK) {
         failed(f, result);
         return;

@@ -27,6 +27,7 @@ struct mi_fetch_options {
     mi_fetch_done done;
     void *context;
     unsigned *under_way; /* polls of all requests */
+    uint64_t *rest_ns;   /* until when all long searches rest: as long as the last poll took */
 };
 
 struct mi_fetch {
@@ -37,6 +38,8 @@ struct mi_fetch {
     uint64_t value;
     uint32_t most;     /* messages to ask for, by what was seen */
     unsigned failures; /* in a row */
+    unsigned polls;    /* so far */
+    uint64_t started_ns;
     uint64_t due_ns;
 };
 

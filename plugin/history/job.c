@@ -8,7 +8,8 @@
 
 enum {
     FULL_RETRY_MS = 2, /* the outbox is full, or other requests poll: look again */
-    MAX_POLLS = 4,     /* under way for all requests: each may hold max_poll_bytes */
+    QUICK_POLLS = 3,   /* that a request makes without resting: a page takes no more as a rule */
+    MAX_POLLS = 2,     /* under way for all requests: live traffic shall find Iggy and this thread free */
     SAME_TOPIC_US = 1000000
 };
 
@@ -151,6 +152,7 @@ void mi_job_begin(struct mi_job *job, struct mi_job_shared *shared)
         .done = fetched,
         .context = job,
         .under_way = &shared->polls,
+        .rest_ns = &shared->rest_ns,
     };
     mi_fetch_init(&job->fetch, &fetch);
     job->finder = mi_finder_start(shared->client, job->config, &job->filter, planned, job);
@@ -278,6 +280,9 @@ bool mi_job_may_poll(struct mi_job *job, uint64_t now_ns, uint64_t *due_ns)
 {
     *due_ns = job->fetch.due_ns;
     if (now_ns < job->fetch.due_ns)
+        return false;
+    *due_ns = job->shared->rest_ns;
+    if (job->fetch.polls >= QUICK_POLLS && now_ns < job->shared->rest_ns)
         return false;
     *due_ns = now_ns + FULL_RETRY_MS * MI_NS_PER_MS;
     return job->shared->polls < MAX_POLLS && mi_outbox_has_room(job->shared->outbox);

@@ -25,7 +25,8 @@ struct mi_job_shared {
     const struct mi_log *log;
     struct mi_outbox *outbox;
     uint8_t key[MI_CURSOR_KEY];
-    unsigned polls; /* under way */
+    unsigned polls;   /* under way */
+    uint64_t rest_ns; /* until when long searches rest */
     void (*wake_main)(void *context);
     void *context;
 };

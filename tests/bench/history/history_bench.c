@@ -1,7 +1,8 @@
 /*
  * history_bench: one MQTT 3.1.1 client asks for the whole past of a topic, page after page (500 messages
  * each), at QoS 0 and QoS 1. Prints messages a second over all pages and the broker's resident memory after
- * the first pages and at the end.
+ * the first pages and at the end. Then the time from a native append to its delivery over MQTT, alone and
+ * while four clients search the whole past for a topic that is not in it.
  *
  *   history_bench [messages]        500,000 of 200 bytes over 4 partitions without an argument
  *
@@ -10,6 +11,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +21,13 @@
 #include "base/clock.h"
 #include "integration/rig.h"
 
-enum { BATCH = 1000, PARTITIONS = 4, PAYLOAD = 200, FIRST_PAGES = 20 };
+enum { BATCH = 1000, PARTITIONS = 4, PAYLOAD = 200, FIRST_PAGES = 20, LATENCIES = 300, SEARCHERS = 4 };
 
 static const char config[] =
     RIG_CONFIG "'broker':{'acl':'none'},'history':{},'routes':["
                "{'name':'past','filter':'past/#','direction':'out','stream':'past','topic':'all',"
-               "'create':{'partitions':4}}]}";
+               "'create':{'partitions':4}},"
+               "{'name':'live','direction':'in','stream':'live','topic':'t','mqtt_topic':'live/t'}]}";
 
 static struct rig *rig;
 
@@ -102,12 +105,11 @@ struct reader {
 };
 
 /* SUBSCRIBE, or with qos -1 UNSUBSCRIBE. */
-static void subscribe(struct reader *r, const char *from, int qos)
+static void subscribe_to(struct reader *r, const char *filter, int qos)
 {
     uint8_t packet[1300];
-    char filter[1200];
     bool un = qos < 0;
-    size_t len = (size_t)snprintf(filter, sizeof filter, "$iggy/%s/past/#", from);
+    size_t len = strlen(filter);
     size_t remaining = len + 4 + !un, at = 1;
     packet[0] = un ? 0xA2 : 0x82;
     for (; remaining > 127; remaining >>= 7)
@@ -119,6 +121,13 @@ static void subscribe(struct reader *r, const char *from, int qos)
     r->ended = false;
     if (!mi_raw_send(r->fd, packet, at + 4 + len + !un))
         fail("cannot subscribe");
+}
+
+static void subscribe(struct reader *r, const char *from, const char *filter, int qos)
+{
+    char whole[1200];
+    snprintf(whole, sizeof whole, "$iggy/%s/%s", from, filter);
+    subscribe_to(r, whole, qos);
 }
 
 static void take_marker(struct reader *r, const uint8_t *payload, size_t len)
@@ -193,43 +202,130 @@ static long resident_kb(void)
     return kb;
 }
 
-static void read_all(int qos, long messages)
+static struct reader *connect_as(const char *client_id)
 {
     struct reader *r = calloc(1, sizeof *r);
-    char from[1100] = "first";
-    long pages = 0, early = 0;
-    if (!r || (r->fd = mi_raw_connect(rig->broker.port, "reader", 4, true)) < 0)
+    if (!r || (r->fd = mi_raw_connect(rig->broker.port, client_id, 4, true)) < 0)
         fail("cannot connect");
     /* Else the SUBSCRIBE after the PUBACKs waits 40 ms for the broker's TCP. */
     setsockopt(r->fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
-    uint64_t start = mi_now_ns(&mi_clock_system);
+    return r;
+}
+
+/* Page after page; calls after each. */
+static void ask_all(struct reader *r, const char *filter, int qos, void (*after)(void *context),
+                    void *context)
+{
+    char from[1100] = "first";
     do {
-        subscribe(r, from, qos);
+        subscribe(r, from, filter, qos);
         while (!r->ended)
             receive(r);
-        subscribe(r, from, -1); /* else the broker keeps a subscription per page */
+        subscribe(r, from, filter, -1); /* else the broker keeps a subscription per page */
         snprintf(from, sizeof from, "%s", r->next);
-        if (++pages == FIRST_PAGES)
-            early = resident_kb();
+        after(context);
     } while (!r->complete);
+}
+
+struct pages {
+    long count, early_kb;
+};
+
+static void count_page(void *context)
+{
+    struct pages *p = context;
+    if (++p->count == FIRST_PAGES)
+        p->early_kb = resident_kb();
+}
+
+static void read_all(int qos, long messages)
+{
+    struct reader *r = connect_as("reader");
+    struct pages pages = {0};
+    uint64_t start = mi_now_ns(&mi_clock_system);
+    ask_all(r, "past/#", qos, count_page, &pages);
     double seconds = (double)(mi_now_ns(&mi_clock_system) - start) / 1e9;
     printf(
         "QoS %d: %ld of %ld messages in %ld pages, %.2f s: %.0f messages/s; resident %ld kB after %d pages, "
         "%ld kB at the end\n",
-        qos, r->messages, messages, pages, seconds, (double)r->messages / seconds, early, FIRST_PAGES,
-        resident_kb());
+        qos, r->messages, messages, pages.count, seconds, (double)r->messages / seconds, pages.early_kb,
+        FIRST_PAGES, resident_kb());
     close(r->fd);
     free(r);
+}
+
+/* ---- live messages meanwhile ---- */
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void latency(const char *when)
+{
+    static double ms[LATENCIES];
+    struct reader *r = connect_as("live");
+    unsigned seed = 1;
+    subscribe_to(r, "live/t", 1);
+    for (int i = -20; i < LATENCIES; i++) {
+        uint64_t start = mi_now_ns(&mi_clock_system);
+        long before = r->messages;
+        if (!mi_readback_produce(rig->readback, "live", "t", 0, (struct mi_span){0}, "x"))
+            fail("cannot produce");
+        while (r->messages == before)
+            receive(r);
+        if (i >= 0)
+            ms[i] = (double)(mi_now_ns(&mi_clock_system) - start) / 1e6;
+        usleep(1000 + (useconds_t)rand_r(&seed) % 20000);
+    }
+    qsort(ms, LATENCIES, sizeof *ms, by_value);
+    printf("append to delivery, %s: p50 %.2f ms, p99 %.2f ms\n", when, ms[LATENCIES / 2],
+           ms[LATENCIES * 99 / 100]);
+    fflush(stdout);
+    close(r->fd);
+    free(r);
+}
+
+static void nothing(void *context)
+{
+    (void)context;
+}
+
+static pid_t search(int number)
+{
+    pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    char name[16];
+    snprintf(name, sizeof name, "search%d", number);
+    struct reader *r = connect_as(name);
+    for (;;)
+        ask_all(r, "past/none", 0, nothing, NULL);
+}
+
+static void live_meanwhile(void)
+{
+    pid_t pids[SEARCHERS];
+    latency("alone");
+    for (int i = 0; i < SEARCHERS; i++)
+        pids[i] = search(i);
+    latency("while four clients search the past");
+    for (int i = 0; i < SEARCHERS; i++)
+        kill(pids[i], SIGKILL);
 }
 
 int main(int argc, char **argv)
 {
     long messages = argc > 1 ? strtol(argv[1], NULL, 10) : 500000;
     rig = rig_new(NULL, "plugin_opt_config_file DIR/iggy.json\nlog_type none\n");
-    if (!rig_start(rig, config) || !mi_readback_create(rig->readback, "past", "all", PARTITIONS))
+    if (!rig_start(rig, config) || !mi_readback_create(rig->readback, "past", "all", PARTITIONS) ||
+        !mi_readback_create(rig->readback, "live", "t", 1))
         fail("cannot start");
     fill(messages);
     read_all(0, messages);
     read_all(1, messages);
+    fflush(stdout);
+    live_meanwhile();
     return 0;
 }
