@@ -416,11 +416,74 @@ static void field_67_a_template_makes_so_many_targets(void)
     CU_ASSERT_TRUE(mi_readback_wait(rig->readback, "devices", "d_c", 2, 20000));
 }
 
+static void field_66_a_server_that_says_too_many_requests(void)
+{
+    start();
+    if (!mi_iggy_server_fault(&rig->iggy, "on produce next 429 3") ||
+        !mi_iggy_server_fault(&rig->iggy, "on poll next 429 3")) {
+        mi_skip("needs iggy-devserver");
+        return;
+    }
+    for (char id = '0'; id <= '9'; id++) {
+        char topic[] = "busy/?";
+        topic[5] = id;
+        CU_ASSERT_TRUE(mi_mqtt_say(publisher, topic, "x", 1) < 0x80);
+        CU_ASSERT_PTR_NOT_NULL(rig_arrived(rig, "all", "messages", topic));
+    }
+    CU_ASSERT_EQUAL(counted("dead_lettered", "all", NULL, 0), 0);
+    size_t before = mi_mqtt_count(subscriber);
+    mi_mqtt_wait(subscriber, before + 1000, 200); /* what came meanwhile */
+    comes_out("sensors", "sensors/busy", mi_span_of("x"));
+}
+
 static void the_broker_stops_cleanly(void)
 {
     start();
     mi_mqtt_close(subscriber);
     mi_mqtt_close(publisher);
+    CU_ASSERT_TRUE(mi_broker_stop(&rig->broker, 10000));
+}
+
+/* ---- over a restart, with another broker ---- */
+
+static void field_31_138_a_restart_with_persistence_doubles_nothing(void)
+{
+    rig = rig_new("persistence true\npersistence_location DIR/\n", NULL);
+    CU_ASSERT_TRUE_FATAL(mi_iggy_server_start(&rig->iggy));
+    CU_ASSERT_TRUE_FATAL(mi_readback_create(rig->readback, "all", "messages", 1));
+    CU_ASSERT_TRUE_FATAL(
+        mi_broker_config(&rig->broker,
+                         RIG_CONFIG "'routes':[{'name':'all','filter':'#','direction':'both','stream':'all',"
+                                    "'topic':'messages'}]}",
+                         rig->iggy.port) &&
+        mi_broker_start(&rig->broker));
+    CU_ASSERT_EQUAL_FATAL(rig_metric(rig, "mosquitto_iggy_readers", 1, 10000), 1);
+    struct mi_mqtt_options o = {.port = rig->broker.port,
+                                .client_id = "lasting",
+                                .protocol = MQTT_PROTOCOL_V311,
+                                .keep_session = true};
+    struct mi_mqtt *c = mi_mqtt_connect(&o);
+    CU_ASSERT_TRUE_FATAL(c && mi_mqtt_subscribe(c, "#", 1));
+    CU_ASSERT_EQUAL(mi_mqtt_say(c, "own/1", "x", 1), 0);
+    CU_ASSERT_EQUAL(mi_mqtt_publish(c, "own/2", "x", 1, 1, true, NULL), 0);
+    struct mi_message m = message("foreign/1", "x");
+    m.retain = true;
+    put("all", m);
+    CU_ASSERT_TRUE(mi_mqtt_wait(c, 3, 5000));
+    CU_ASSERT_TRUE(mi_readback_wait(rig->readback, "all", "messages", 3, 5000));
+    CU_ASSERT_EQUAL(counted("in_skipped", "all", "own_origin", 2), 2);
+    mi_mqtt_close(c);
+    CU_ASSERT_TRUE(mi_broker_stop(&rig->broker, 10000));
+    CU_ASSERT_TRUE_FATAL(mi_broker_start(&rig->broker));
+    c = mi_mqtt_connect(&o);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+    put("all", message("foreign/2", "y"));
+    next_is(c, 0, "foreign/2", mi_span_of("y"));
+    mi_mqtt_run(c, 300);
+    CU_ASSERT_EQUAL(mi_mqtt_count(c), 1);
+    CU_ASSERT_TRUE(mi_readback_wait(rig->readback, "all", "messages", 4, 5000));
+    CU_ASSERT_EQUAL(counted("injected", "all", NULL, 2), 2); /* both foreign ones; counted over restarts */
+    mi_mqtt_close(c);
     CU_ASSERT_TRUE(mi_broker_stop(&rig->broker, 10000));
 }
 
@@ -445,7 +508,10 @@ static CU_TestInfo tests[] = {
      field_53_a_route_goes_and_the_other_of_its_topic_stays},
     {"field 28: QoS 2 twice on one connection", field_28_qos_2_twice_on_one_connection},
     {"field 67: a template makes so many targets", field_67_a_template_makes_so_many_targets},
+    {"field 66: a server that says too many requests", field_66_a_server_that_says_too_many_requests},
     {"the broker stops cleanly", the_broker_stops_cleanly},
+    {"field 31 138: a restart with persistence doubles nothing",
+     field_31_138_a_restart_with_persistence_doubles_nothing},
     CU_TEST_INFO_NULL,
 };
 MI_SUITE_MAIN("field problems through a broker", tests)
