@@ -20,7 +20,9 @@ enum {
     WAKE_REPEAT_MS = 2, /* a signal that lands just before the broker's epoll_wait is lost: say it again */
     BURST_LOOK_MS = 1,
     BURST_MESSAGES = 16, /* in that time */
-    LONGEST_WAIT_MS = 1000
+    LONGEST_WAIT_MS = 1000,
+    TICK_WITHIN_MS =
+        1000 /* an idle 2.1 sleeps for up to a day, and through a SIGTERM that comes just before */
 };
 
 static bool build(struct mi_bridge *b, struct mi_error *err);
@@ -708,6 +710,17 @@ static bool main_is_wanted(const struct mi_bridge *b)
            (b->rights_news && !mi_rights_news_empty(b->rights_news));
 }
 
+/* When the broker's loop should turn at the latest, so that signs of life and signals are not missed. */
+static uint64_t keep_broker_turning(struct mi_bridge *b, uint64_t now)
+{
+    uint64_t due =
+        atomic_load_explicit(&b->last_tick_ns, memory_order_relaxed) + TICK_WITHIN_MS * MI_NS_PER_MS;
+    if (now < due)
+        return due;
+    wake_main(b); /* repeats until it comes */
+    return now + TICK_WITHIN_MS * MI_NS_PER_MS;
+}
+
 static void turn(struct mi_bridge *b)
 {
     uint64_t now = mi_now_ns(b->options.clock);
@@ -734,6 +747,8 @@ static void turn(struct mi_bridge *b)
         due = earlier(due, now + BURST_LOOK_MS * MI_NS_PER_MS);
     if (atomic_load(&b->stopping))
         due = earlier(due, now + 10 * MI_NS_PER_MS);
+    else
+        due = earlier(due, keep_broker_turning(b, now));
     wait_and_drive(b, due);
     atomic_store(&b->sleeping, false);
 }

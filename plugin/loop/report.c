@@ -7,7 +7,7 @@
 #include "base/json_out.h"
 #include "loop/bridge_private.h"
 
-/* A broker that is alive ticks at least every 100 ms, on 2.1 without websockets every 10 s. */
+/* A broker that is alive ticks every 100 ms, or at least every second since the bridge thread wakes it. */
 enum { TICK_ALIVE_S = 30 };
 
 bool mi_bridge_ready(void *bridge, const char **why)

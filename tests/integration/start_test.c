@@ -203,6 +203,34 @@ static void a_broker_that_never_ticks_is_loud(void)
     rig_free(r);
 }
 
+/* How often the broker's main thread went to sleep. */
+static long sleeps(const struct rig *r)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/status", (int)r->broker.process.pid);
+    char *text = mi_read_file(path), *at = text ? strstr(text, "\nvoluntary_ctxt_switches:") : NULL;
+    long n = at ? strtol(strchr(at, ':') + 1, NULL, 10) : -1;
+    free(text);
+    return n;
+}
+
+/* Mosquitto 2.1 with no client and nothing to do sleeps for up to a day, and misses a SIGTERM or SIGHUP that
+ * comes just before it does. */
+static void an_idle_brokers_loop_keeps_turning(void)
+{
+    struct rig *r = rig_new(NULL, NULL);
+    CU_ASSERT_TRUE_FATAL(rig_start(r, GOOD));
+    CU_ASSERT_TRUE(mi_broker_says(&r->broker, "logged in at", 10000));
+    mi_sleep_ms(1500); /* what the start brings with it is over */
+    long before = sleeps(r), turned = 0;
+    CU_ASSERT_TRUE(before > 0);
+    for (uint64_t end = mi_monotonic_ms() + 10000; turned < 3 && mi_monotonic_ms() < end; mi_sleep_ms(50))
+        turned = sleeps(r) - before;
+    CU_ASSERT_TRUE(turned >= 3);
+    CU_ASSERT_TRUE(mi_broker_stop(&r->broker, 10000));
+    rig_free(r);
+}
+
 static CU_TestInfo tests[] = {
     {"broken configurations stop the broker with one clear line",
      broken_configurations_stop_the_broker_with_one_clear_line},
@@ -216,6 +244,7 @@ static CU_TestInfo tests[] = {
     {"a wrong URL is no Iggy", a_wrong_url_is_no_iggy},
     {"a rule that cannot work stops nothing else", a_rule_that_cannot_work_stops_nothing_else},
     {"a broker that never ticks is loud", a_broker_that_never_ticks_is_loud},
+    {"an idle broker's loop keeps turning", an_idle_brokers_loop_keeps_turning},
     CU_TEST_INFO_NULL,
 };
 MI_SUITE_MAIN("start", tests)
