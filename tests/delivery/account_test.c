@@ -38,7 +38,7 @@ static void finish(void)
 
 static void assert_account(double received, double committed, double dead)
 {
-    struct account a = account_settled(rig, "all", received, 20000);
+    struct account a = account_settled(rig, "all", received, 60000);
     CU_ASSERT_EQUAL(a.received, received);
     CU_ASSERT_EQUAL(a.committed, committed);
     CU_ASSERT_EQUAL(a.dead_lettered, dead);

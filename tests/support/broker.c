@@ -1,10 +1,13 @@
 #include "support/broker.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -115,13 +118,30 @@ static void show_log(const struct mi_broker *b)
     free(log);
 }
 
+/* The port is open some milliseconds before the broker minds signals: a SIGTERM in between is lost, or kills.
+ * What is no MQTT it hangs up on, from its loop. */
+static void wait_for_loop(const struct mi_broker *b)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(b->port)};
+    struct timeval patience = {START_MS / 1000, 0};
+    char byte;
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    if (connect(fd, (struct sockaddr *)&a, sizeof a) == 0 && send(fd, "\0", 2, MSG_NOSIGNAL) == 2)
+        (void)!recv(fd, &byte, 1, 0);
+    close(fd);
+}
+
 bool mi_broker_start(struct mi_broker *b)
 {
     if (!start_process(b))
         return false;
     for (uint64_t end = mi_monotonic_ms() + START_MS; mi_monotonic_ms() < end;) {
-        if (mi_wait_port(b->port, 50))
+        if (mi_wait_port(b->port, 50)) {
+            wait_for_loop(b);
             return true;
+        }
         if (!mi_process_alive(&b->process))
             break;
     }
