@@ -256,20 +256,36 @@ static void what_somebody_put_into_a_stream_is_not_shown_elsewhere(void)
 
 /* ---- who gets it ---- */
 
+/* How many of the messages from first on are answers to history, and whether "live" is among them. */
+static size_t answers(struct mi_mqtt *c, size_t first, bool *live)
+{
+    size_t count = 0;
+    for (size_t i = first; i < mi_mqtt_count(c); i++) {
+        count += strncmp(mi_mqtt_message(c, i)->topic, "$iggy/", 6) == 0;
+        *live = *live || strcmp(mi_mqtt_message(c, i)->topic, "live") == 0;
+    }
+    return count;
+}
+
 static void nobody_else_gets_it_and_live_goes_on(void)
 {
     struct mi_mqtt *everything = client("everything", MQTT_PROTOCOL_V311);
     struct mi_mqtt *c = client("reader", MQTT_PROTOCOL_V311);
     struct page p;
+    bool live = false;
+    /* Messages of the houses may come live at any time: their streams are found one after the other. */
     CU_ASSERT_TRUE(mi_mqtt_subscribe(everything, "#", 1));
-    CU_ASSERT_TRUE(page_ask(everything, "last-1", "rooms/0/temp", 1, &p) && p.count == 1);
-    size_t before = mi_mqtt_count(everything);
+    CU_ASSERT_TRUE(page_ask(everything, "last-1", "rooms/0/temp", 1, &p) && p.messages == 1);
+    CU_ASSERT_EQUAL(answers(everything, 0, &live), 2); /* its own, and the marker */
     CU_ASSERT_TRUE(page_ask(c, "last-1", "rooms/0/temp", 1, &p) && p.count == 1);
     CU_ASSERT_TRUE(page_ask(c, "last-20", "rooms/#", 1, &p) && p.count == 20);
     CU_ASSERT_TRUE(mi_mqtt_say(publisher, "live", "now", 1) < 0x80);
-    CU_ASSERT_TRUE(mi_mqtt_wait(everything, before + 1, 3000));
-    CU_ASSERT_EQUAL(mi_mqtt_count(everything), before + 1);
-    CU_ASSERT_STRING_EQUAL(mi_mqtt_message(everything, before)->topic, "live");
+    for (uint64_t end = mi_monotonic_ms() + 10000; !live && mi_monotonic_ms() < end;) {
+        mi_mqtt_run(everything, 20);
+        answers(everything, 0, &live);
+    }
+    CU_ASSERT_TRUE(live);
+    CU_ASSERT_EQUAL(answers(everything, 0, &live), 2);
     mi_mqtt_close(everything);
     mi_mqtt_close(c);
 }
