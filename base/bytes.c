@@ -16,6 +16,17 @@ bool mi_span_equal(struct mi_span a, struct mi_span b)
     return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
 
+char *mi_span_text(struct mi_span s)
+{
+    char *text = malloc(s.len + 1);
+    if (!text)
+        return NULL;
+    if (s.len)
+        memcpy(text, s.data, s.len);
+    text[s.len] = '\0';
+    return text;
+}
+
 int mi_span_compare(struct mi_span a, struct mi_span b)
 {
     size_t n = a.len < b.len ? a.len : b.len;

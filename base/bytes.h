@@ -20,6 +20,8 @@ struct mi_span {
 /* The bytes of a NUL-terminated string, without the NUL. NULL gives the empty span. */
 struct mi_span mi_span_of(const char *text);
 bool mi_span_equal(struct mi_span a, struct mi_span b);
+/* A NUL-terminated copy, which the caller frees; NULL when memory is out. */
+char *mi_span_text(struct mi_span s);
 /* strcmp over bytes: order of the shorter prefix, then of the length. */
 int mi_span_compare(struct mi_span a, struct mi_span b);
 

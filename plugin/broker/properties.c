@@ -98,13 +98,7 @@ static char *text_of(struct mi_span s)
     if (s.len > MI_MAX_MQTT_STRING || (s.len && memchr(s.data, 0, s.len)) ||
         (s.len && mosquitto_validate_utf8((const char *)s.data, (int)s.len) != MOSQ_ERR_SUCCESS))
         return NULL;
-    char *text = malloc(s.len + 1);
-    if (!text)
-        return NULL;
-    if (s.len)
-        memcpy(text, s.data, s.len);
-    text[s.len] = '\0';
-    return text;
+    return mi_span_text(s);
 }
 
 static bool put_text(const struct mi_property *p, mosquitto_property **list)

@@ -5,18 +5,6 @@
 #include "message/envelope.h"
 #include "message/headers.h"
 
-struct lookup {
-    struct mi_span headers;
-    char text[64];
-};
-
-static bool header_text(void *context, struct mi_span name, struct mi_span *value)
-{
-    struct lookup *l = context;
-    struct mi_header h;
-    return mi_headers_find(l->headers, name, &h) && mi_header_text(&h, l->text, sizeof l->text, value);
-}
-
 /* The MQTT topic that this route gives the message, in p->topic; false when it is none of this route's. */
 static bool topic_by_route(const struct mi_pick *p, size_t route, bool native, const struct mi_message *m,
                            struct mi_span headers)
@@ -26,8 +14,8 @@ static bool topic_by_route(const struct mi_pick *p, size_t route, bool native, c
     mi_buf_reset(p->topic);
     if (!native && mi_map_has_filter(map, route))
         return mi_map_maps_back(map, route, m->topic, stream, topic) && mi_buf_add_span(p->topic, m->topic);
-    struct lookup lookup = {.headers = headers};
-    struct mi_native_input input = {stream, topic, p->partition, header_text, &lookup};
+    struct mi_header_lookup lookup = {.block = headers};
+    struct mi_native_input input = {stream, topic, p->partition, mi_header_lookup, &lookup};
     const char *why;
     return mi_map_native_topic(map, route, &input, p->topic, &why);
 }

@@ -122,17 +122,6 @@ static void add_constants(struct mi_finder *f)
             add_place(f, i, stream, topic);
 }
 
-static char *text_of(struct mi_span s)
-{
-    char *text = malloc(s.len + 1);
-    if (text) {
-        if (s.len)
-            memcpy(text, s.data, s.len);
-        text[s.len] = '\0';
-    }
-    return text;
-}
-
 /* FNV-1a: a name that is unlikely to be another's, not a check. */
 static uint64_t mix(uint64_t hash, const char *text)
 {
@@ -158,7 +147,7 @@ static struct mi_place *place_of(struct mi_finder *f, struct mi_span stream, str
     if (!more)
         return NULL;
     plan->places = more;
-    struct mi_place p = {.stream = text_of(stream), .topic = text_of(topic)};
+    struct mi_place p = {.stream = mi_span_text(stream), .topic = mi_span_text(topic)};
     if (!p.stream || !p.topic) {
         free(p.stream);
         free(p.topic);
@@ -207,7 +196,7 @@ static void keep_stream(struct mi_finder *f, struct mi_span name)
         return;
     }
     char **more = realloc(f->streams, (f->stream_count + 1) * sizeof *more);
-    char *text = more ? text_of(name) : NULL;
+    char *text = more ? mi_span_text(name) : NULL;
     if (more)
         f->streams = more;
     if (text)

@@ -5,23 +5,11 @@
 #include "message/envelope.h"
 #include "message/headers.h"
 
-struct lookup {
-    struct mi_span headers;
-    char text[64];
-};
-
-static bool header_text(void *context, struct mi_span name, struct mi_span *value)
-{
-    struct lookup *l = context;
-    struct mi_header h;
-    return mi_headers_find(l->headers, name, &h) && mi_header_text(&h, l->text, sizeof l->text, value);
-}
-
 static const char *native_topic(const struct mi_delivery *d, struct mi_buf *topic)
 {
     const char *why = "no topic";
-    struct lookup lookup = {.headers = d->headers};
-    struct mi_native_input input = {d->stream, d->topic, d->partition, header_text, &lookup};
+    struct mi_header_lookup lookup = {.block = d->headers};
+    struct mi_native_input input = {d->stream, d->topic, d->partition, mi_header_lookup, &lookup};
     return mi_map_native_topic(d->config->map, d->route, &input, topic, &why) ? NULL : why;
 }
 

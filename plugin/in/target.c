@@ -14,17 +14,6 @@ enum {
     BLURRED_FAILURES = 4 /* so many in a row, and what came meanwhile was not watched */
 };
 
-static char *text_of(struct mi_span s)
-{
-    char *text = malloc(s.len + 1);
-    if (text) {
-        if (s.len)
-            memcpy(text, s.data, s.len);
-        text[s.len] = '\0';
-    }
-    return text;
-}
-
 struct mi_target *mi_target_new(size_t route, uint32_t route_id, struct mi_span stream, struct mi_span topic)
 {
     struct mi_target *t = calloc(1, sizeof *t);
@@ -32,8 +21,8 @@ struct mi_target *mi_target_new(size_t route, uint32_t route_id, struct mi_span 
         return NULL;
     t->route = route;
     t->route_id = route_id;
-    t->stream = text_of(stream);
-    t->topic = text_of(topic);
+    t->stream = mi_span_text(stream);
+    t->topic = mi_span_text(topic);
     t->may_ask = true;
     t->wanted = true;
     t->count_seen = MI_COUNT_UNKNOWN;

@@ -148,3 +148,10 @@ static bool float_text(const struct mi_header *h, char *text, size_t cap)
     }
     return true;
 }
+
+bool mi_header_lookup(void *context, struct mi_span name, struct mi_span *value)
+{
+    struct mi_header_lookup *l = context;
+    struct mi_header h;
+    return mi_headers_find(l->block, name, &h) && mi_header_text(&h, l->text, sizeof l->text, value);
+}

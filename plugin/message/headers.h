@@ -49,4 +49,12 @@ bool mi_headers_find(struct mi_span block, struct mi_span key, struct mi_header 
  * the bytes do not fit the kind or cap is too small. */
 bool mi_header_text(const struct mi_header *h, char *text, size_t cap, struct mi_span *out);
 
+/* For templates, which look a header up by its name: context is a struct mi_header_lookup. The value lives as
+ * long as it and the block, until the next call. */
+struct mi_header_lookup {
+    struct mi_span block;
+    char text[64];
+};
+bool mi_header_lookup(void *context, struct mi_span name, struct mi_span *value);
+
 #endif
