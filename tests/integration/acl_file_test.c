@@ -222,7 +222,7 @@ static void make_file(char *text, size_t size)
             add_line(text, size, roll(2) ? "" : "\t");
         } else if (kind == 1) {
             snprintf(text + strlen(text), size - strlen(text), "# topic #\n");
-        } else if (kind < 4 && names[who][0][0]) {
+        } else if (kind < 4 && names[who][0][strspn(names[who][0], " ")]) { /* of spaces: refused */
             snprintf(line, sizeof line, "user%s%s", roll(5) ? " " : "  \t", names[who][0]);
             add_line(text, size, line);
         } else {
