@@ -34,4 +34,10 @@ static inline uint64_t mi_random(const struct mi_clock *c)
     return c->random(c->context);
 }
 
+/* The one of two times that comes first. */
+static inline uint64_t mi_earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 #endif

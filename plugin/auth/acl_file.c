@@ -2,6 +2,7 @@
 #include "auth/acl_file.h"
 
 #include "auth/acl_match.h"
+#include "base/fnv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -268,9 +269,7 @@ static int access_of(struct mi_span word)
 
 static struct user *find_user(const struct mi_acl_file *f, struct mi_span name, struct user ***place)
 {
-    uint64_t hash = 14695981039346656037ull; /* FNV-1a */
-    for (size_t i = 0; i < name.len; i++)
-        hash = (hash ^ name.data[i]) * 1099511628211ull;
+    uint64_t hash = mi_fnv64(MI_FNV64, name);
     struct user **bucket = &f->buckets[(hash ^ hash >> 32) & (f->bucket_count - 1)], *user = *bucket;
     if (place)
         *place = bucket;

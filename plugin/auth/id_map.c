@@ -1,5 +1,7 @@
 #include "auth/id_map.h"
 
+#include "base/fnv.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,10 +56,7 @@ static bool copy_name(struct iggy_span from, struct mi_span *to)
 
 struct mi_identity mi_identity_of(uint64_t created_at, struct mi_span name)
 {
-    uint64_t hash = 14695981039346656037ull; /* FNV-1a */
-    for (size_t i = 0; i < name.len; i++)
-        hash = (hash ^ name.data[i]) * 1099511628211ull;
-    return (struct mi_identity){created_at, hash};
+    return (struct mi_identity){created_at, mi_fnv64(MI_FNV64, name)};
 }
 
 bool mi_identity_same(struct mi_identity a, struct mi_identity b)

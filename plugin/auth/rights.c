@@ -1,6 +1,8 @@
 /* rights: open addressing over (stream, topic), at most half full; all texts in one block. */
 #include "auth/rights.h"
 
+#include "base/fnv.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,22 +19,15 @@ struct mi_iggy_rights {
     struct place places[];
 };
 
-static uint32_t hash_more(uint32_t hash, struct mi_span s)
-{
-    for (size_t i = 0; i < s.len; i++)
-        hash = (hash ^ s.data[i]) * 16777619u;
-    return hash;
-}
-
 static uint32_t hash_stream(struct mi_span stream)
 {
-    return hash_more(2166136261u, stream);
+    return mi_fnv32(MI_FNV32, stream);
 }
 
 /* No name is empty, so a stream alone never has the hash of a stream with a topic by construction. */
 static uint32_t hash_topic(uint32_t stream, struct mi_span topic)
 {
-    return hash_more((stream ^ 0xff) * 16777619u, topic);
+    return mi_fnv32(mi_fnv32_byte(stream, 0xff), topic);
 }
 
 static const struct place *find(const struct mi_iggy_rights *r, struct mi_span stream, struct mi_span topic,

@@ -1,5 +1,7 @@
 #include "auth/rights_book.h"
 
+#include "base/fnv.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,9 +76,7 @@ struct mi_id_map *mi_rights_book_ids(struct mi_rights_book *b)
 
 static struct mi_rights_user **bucket_of(const struct mi_rights_book *b, struct mi_span name)
 {
-    uint64_t hash = 14695981039346656037ull; /* FNV-1a; names are those of accounts, which Iggy gave */
-    for (size_t i = 0; i < name.len; i++)
-        hash = (hash ^ name.data[i]) * 1099511628211ull;
+    uint64_t hash = mi_fnv64(MI_FNV64, name);
     return &b->buckets[(hash ^ hash >> 32) & b->mask];
 }
 

@@ -139,11 +139,6 @@ static bool add_name(struct names *n, struct iggy_span name, size_t max)
     return true;
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* When the next user's record is due in this turn; when the next turn begins. */
 static uint64_t cursor_due(const struct mi_rights_keeper *k)
 {
@@ -164,9 +159,9 @@ uint64_t mi_rights_keeper_step(struct mi_rights_keeper *k, uint64_t now_ns)
     ask_records(k);
     if (k->untold && now_ns >= k->record_due_ns)
         tell_all(k);
-    uint64_t due = earlier(cursor_due(k), k->round_runs ? UINT64_MAX : k->round_due_ns);
+    uint64_t due = mi_earlier(cursor_due(k), k->round_runs ? UINT64_MAX : k->round_due_ns);
     if (k->found.count > 0 || k->untold || mi_rights_news_any_asked(k->options.news))
-        due = earlier(due, k->record_due_ns);
+        due = mi_earlier(due, k->record_due_ns);
     return due > now_ns ? due : now_ns + RECORD_EVERY_MS * MI_NS_PER_MS;
 }
 

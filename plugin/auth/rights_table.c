@@ -1,5 +1,7 @@
 #include "auth/rights_table.h"
 
+#include "base/fnv.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,9 +51,7 @@ void mi_rights_table_free(struct mi_rights_table *t)
 /* Names of accounts, which Iggy gave: nobody chooses them to collide. */
 static uint32_t hash_of(struct mi_span name)
 {
-    uint32_t hash = 2166136261u;
-    for (size_t i = 0; i < name.len; i++)
-        hash = (hash ^ name.data[i]) * 16777619u;
+    uint32_t hash = mi_fnv32(MI_FNV32, name);
     return hash ^ hash >> 15;
 }
 

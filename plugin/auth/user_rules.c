@@ -1,5 +1,7 @@
 #include "auth/user_rules.h"
 
+#include "base/fnv.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -129,13 +131,10 @@ void mi_user_rules_tell(struct mi_user_rules *r, struct mi_span username, const 
 
 /* ---- the table ---- */
 
-/* FNV-1a; only users of the database get in here, so nobody else chooses what meets in a bucket. */
+/* Only users of the database get in here, so nobody else chooses what meets in a bucket. */
 static struct user **bucket_of(struct mi_user_rules *r, struct mi_span name)
 {
-    uint32_t hash = 2166136261u;
-    for (size_t i = 0; i < name.len; i++)
-        hash = (hash ^ name.data[i]) * 16777619u;
-    return &r->buckets[hash % BUCKETS];
+    return &r->buckets[mi_fnv32(MI_FNV32, name) % BUCKETS];
 }
 
 static struct user *find(struct mi_user_rules *r, struct mi_span name)

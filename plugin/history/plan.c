@@ -1,5 +1,7 @@
 #include "history/plan.h"
 
+#include "base/fnv.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,14 +124,10 @@ static void add_constants(struct mi_finder *f)
             add_place(f, i, stream, topic);
 }
 
-/* FNV-1a: a name that is unlikely to be another's, not a check. */
+/* With the NUL. A name that is unlikely to be another's, not a check. */
 static uint64_t mix(uint64_t hash, const char *text)
 {
-    for (;; text++) {
-        hash = (hash ^ (uint8_t)*text) * 1099511628211ull;
-        if (!*text)
-            return hash;
-    }
+    return mi_fnv64_byte(mi_fnv64(hash, mi_span_of(text)), 0);
 }
 
 static struct mi_place *place_of(struct mi_finder *f, struct mi_span stream, struct mi_span topic)
@@ -153,7 +151,7 @@ static struct mi_place *place_of(struct mi_finder *f, struct mi_span stream, str
         free(p.topic);
         return NULL;
     }
-    p.tag = mix(mix(14695981039346656037ull, p.stream), p.topic);
+    p.tag = mix(mix(MI_FNV64, p.stream), p.topic);
     more[plan->count] = p;
     return &more[plan->count++];
 }

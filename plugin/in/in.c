@@ -246,11 +246,6 @@ void mi_in_collect(struct mi_in *in)
     mi_inbox_collect(in->o.inbox, delivered, in);
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 uint64_t mi_in_step(struct mi_in *in, uint64_t now)
 {
     mi_in_collect(in);
@@ -260,10 +255,10 @@ uint64_t mi_in_step(struct mi_in *in, uint64_t now)
     /* In turn: both draw on one budget. */
     in->polls_first = !in->polls_first;
     uint64_t polls = in->polls_first ? mi_in_poll(in, now) : 0;
-    due = earlier(due, mi_in_ask(in, now));
-    due = earlier(due, in->polls_first ? polls : mi_in_poll(in, now));
-    due = earlier(due, mi_in_scan_step(in, now));
-    due = earlier(due, mi_in_keep_step(in, now));
+    due = mi_earlier(due, mi_in_ask(in, now));
+    due = mi_earlier(due, in->polls_first ? polls : mi_in_poll(in, now));
+    due = mi_earlier(due, mi_in_scan_step(in, now));
+    due = mi_earlier(due, mi_in_keep_step(in, now));
     mi_metrics_set(in->o.metrics, MI_G_INBOX, mi_inbox_count(in->o.inbox));
     mi_metrics_set(in->o.metrics, MI_G_READERS, mi_target_set_reader_count(in->set) - in->resting);
     return more ? now : due;

@@ -1,5 +1,7 @@
 #include "in/rebuild.h"
 
+#include "base/fnv.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,12 +68,10 @@ static size_t size_of(const struct mi_inbound *m)
     return sizeof *m + OVERHEAD + strlen(m->topic) + m->payload_len + m->properties_len;
 }
 
-/* FNV-1a; who fills buckets on purpose slows down one start. */
+/* Who fills buckets on purpose slows down one start. */
 static size_t hash_of(const char *topic)
 {
-    uint64_t h = 14695981039346656037u;
-    for (const char *p = topic; *p; p++)
-        h = (h ^ (uint8_t)*p) * 1099511628211u;
+    uint64_t h = mi_fnv64(MI_FNV64, mi_span_of(topic));
     return (size_t)(h ^ h >> 32);
 }
 

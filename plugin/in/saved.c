@@ -1,5 +1,7 @@
 #include "in/saved.h"
 
+#include "base/fnv.h"
+
 #include <stdlib.h>
 
 struct mi_saved_entry {
@@ -24,16 +26,9 @@ void mi_saved_fini(struct mi_saved *s)
     s->count = 0;
 }
 
-/* FNV-1a. */
 static uint32_t hash_of(uint32_t route, struct mi_span stream, struct mi_span topic)
 {
-    uint32_t h = 2166136261u ^ route;
-    for (size_t i = 0; i < stream.len; i++)
-        h = (h ^ stream.data[i]) * 16777619u;
-    h = (h ^ 0xffu) * 16777619u;
-    for (size_t i = 0; i < topic.len; i++)
-        h = (h ^ topic.data[i]) * 16777619u;
-    return h;
+    return mi_fnv32(mi_fnv32_byte(mi_fnv32(MI_FNV32 ^ route, stream), 0xff), topic);
 }
 
 static int compare(const void *a, const void *b)

@@ -1,5 +1,7 @@
 #include "in/target_set.h"
 
+#include "base/fnv.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,23 +55,20 @@ void mi_target_set_free(struct mi_target_set *s)
 
 /* ---- by name ---- */
 
-/* FNV-1a. */
 static uint32_t hash(uint32_t h, struct mi_span s)
 {
-    for (size_t i = 0; i < s.len; i++)
-        h = (h ^ s.data[i]) * 16777619u;
-    return (h ^ 0xffu) * 16777619u;
+    return mi_fnv32_byte(mi_fnv32(h, s), 0xff);
 }
 
 static uint32_t bucket_of(struct mi_span stream, struct mi_span topic)
 {
-    uint32_t h = hash(hash(2166136261u, stream), topic);
+    uint32_t h = hash(hash(MI_FNV32, stream), topic);
     return (h ^ h >> 16) % BUCKETS;
 }
 
 static uint32_t stream_bucket_of(struct mi_span name)
 {
-    uint32_t h = hash(2166136261u, name);
+    uint32_t h = hash(MI_FNV32, name);
     return (h ^ h >> 16) % BUCKETS;
 }
 

@@ -638,11 +638,6 @@ static void write_last_state(struct mi_bridge *b)
                     "state file: %s; what was shipped last is read back at the next start", err.text);
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 static void wait_and_drive(struct mi_bridge *b, uint64_t due)
 {
     uint64_t now = mi_now_ns(b->options.clock);
@@ -729,26 +724,26 @@ static void turn(struct mi_bridge *b)
     atomic_store(&b->sleeping, !burst);
     take_config(b);
     take_interest(b);
-    uint64_t due = earlier(mi_out_step(b->out, now), mi_in_step(b->in, now));
-    due = earlier(due, mi_history_step(b->history, now));
-    due = earlier(due, keep_state(b, now));
+    uint64_t due = mi_earlier(mi_out_step(b->out, now), mi_in_step(b->in, now));
+    due = mi_earlier(due, mi_history_step(b->history, now));
+    due = mi_earlier(due, keep_state(b, now));
     mi_commit_wait_look(b->commit_wait, mi_out_away(b->out), is_settled, b);
     if (b->logins)
-        due = earlier(due, mi_iggy_backend_step(b->logins, b->client, now));
+        due = mi_earlier(due, mi_iggy_backend_step(b->logins, b->client, now));
     if (b->rights)
-        due = earlier(due, mi_rights_keeper_step(b->rights, now));
+        due = mi_earlier(due, mi_rights_keeper_step(b->rights, now));
     if (b->control)
-        due = earlier(due, mi_control_step(b->control, now));
+        due = mi_earlier(due, mi_control_step(b->control, now));
     if (main_is_wanted(b)) {
         wake_main(b);
-        due = earlier(due, now + WAKE_REPEAT_MS * MI_NS_PER_MS);
+        due = mi_earlier(due, now + WAKE_REPEAT_MS * MI_NS_PER_MS);
     }
     if (burst)
-        due = earlier(due, now + BURST_LOOK_MS * MI_NS_PER_MS);
+        due = mi_earlier(due, now + BURST_LOOK_MS * MI_NS_PER_MS);
     if (atomic_load(&b->stopping))
-        due = earlier(due, now + 10 * MI_NS_PER_MS);
+        due = mi_earlier(due, now + 10 * MI_NS_PER_MS);
     else
-        due = earlier(due, keep_broker_turning(b, now));
+        due = mi_earlier(due, keep_broker_turning(b, now));
     wait_and_drive(b, due);
     atomic_store(&b->sleeping, false);
 }

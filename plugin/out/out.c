@@ -133,11 +133,6 @@ void mi_out_set_config(struct mi_out *out, struct mi_config *config)
     mi_config_release(former);
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 static uint32_t request_limit(const struct mi_out *out)
 {
     if (out->stopping)
@@ -148,25 +143,25 @@ static uint32_t request_limit(const struct mi_out *out)
 uint64_t mi_out_step(struct mi_out *out, uint64_t now)
 {
     uint64_t due = mi_out_restart_step(out, now);
-    due = earlier(due, mi_targets_step(out->targets, now, request_limit(out)));
-    due = earlier(due, mi_out_timers(out, now));
+    due = mi_earlier(due, mi_targets_step(out->targets, now, request_limit(out)));
+    due = mi_earlier(due, mi_out_timers(out, now));
     bool more = mi_out_resend_step(out);
     more |= mi_out_read_on(out, now);
     uint64_t parked_due = mi_parked_step(out, now);
     more |= parked_due == 0;
-    due = earlier(due, parked_due);
+    due = mi_earlier(due, parked_due);
     mi_out_send(out, now);
-    due = earlier(due, mi_out_dead_step(out, now));
-    due = earlier(due, mi_out_homeless_step(out, now));
-    due = earlier(due, out->timed_due_ns);
+    due = mi_earlier(due, mi_out_dead_step(out, now));
+    due = mi_earlier(due, mi_out_homeless_step(out, now));
+    due = mi_earlier(due, out->timed_due_ns);
     if (out->paused_for)
-        due = earlier(due, out->paused_until_ns);
+        due = mi_earlier(due, out->paused_until_ns);
     if (out->read_due_ns > now)
-        due = earlier(due, out->read_due_ns);
+        due = mi_earlier(due, out->read_due_ns);
     if (out->gate.closed && !out->gate.probing)
-        due = earlier(due, out->gate.due_ns);
+        due = mi_earlier(due, out->gate.due_ns);
     if (mi_out_holds_sends(out, now))
-        due = earlier(due, out->restart.hold_until_ns);
+        due = mi_earlier(due, out->restart.hold_until_ns);
     gauges(out, now);
     return more ? now : due > now ? due : now + MI_NS_PER_MS;
 }
