@@ -91,14 +91,6 @@ static struct mi_route_metrics **counters_of(struct mi_metrics *metrics, const s
     return c;
 }
 
-static bool any_stamp(const struct mi_config *config)
-{
-    for (size_t i = 0; i < config->route_count; i++)
-        if (config->routes[i].stamp)
-            return true;
-    return false;
-}
-
 struct mi_hook *mi_hook_new(const struct mi_hook_options *options, struct mi_error *err)
 {
     struct mi_hook *h = calloc(1, sizeof *h);
@@ -109,7 +101,7 @@ struct mi_hook *mi_hook_new(const struct mi_hook_options *options, struct mi_err
     h->options = *options;
     mi_config_hold(h->options.config);
     h->journal = mi_bridge_journal(options->bridge);
-    h->stamps = any_stamp(options->config);
+    h->stamps = mi_shared_log_has_stamp(options->config);
     mi_buf_init(&h->properties, MI_MAX_OVERFLOW_BYTES);
     mi_buf_init(&h->topic, MI_MAX_MQTT_STRING + 1);
     for (size_t i = 0; i < ENVELOPE_FORMS; i++)
@@ -148,7 +140,7 @@ int mi_hook_set_config(struct mi_hook *h, struct mi_config *config, struct mi_er
     mi_config_hold(config);
     mi_config_release(h->options.config);
     h->options.config = config;
-    h->stamps = any_stamp(config);
+    h->stamps = mi_shared_log_has_stamp(config);
     return 0;
 }
 

@@ -16,6 +16,7 @@
 #include "broker/history_event.h"
 #include "broker/interest_events.h"
 #include "broker/login_event.h"
+#include "broker/shared_log.h"
 #include "broker/reload.h"
 #include "broker/subscriptions.h"
 #include "broker/tick.h"
@@ -31,14 +32,6 @@ EXPORTED int mosquitto_plugin_version(int count, const int *versions);
 EXPORTED int mosquitto_plugin_init(mosquitto_plugin_id_t *id, void **userdata, struct mosquitto_opt *options,
                                    int option_count);
 EXPORTED int mosquitto_plugin_cleanup(void *userdata, struct mosquitto_opt *options, int option_count);
-
-static bool has_stamp(const struct mi_config *config)
-{
-    for (size_t i = 0; i < config->route_count; i++)
-        if (config->routes[i].stamp)
-            return true;
-    return false;
-}
 
 static int make(struct mi_plugin *p, const struct mosquitto_opt *options, int option_count);
 static int register_all(struct mi_plugin *p);
@@ -263,7 +256,7 @@ static int make(struct mi_plugin *p, const struct mosquitto_opt *options, int op
             p->log, MI_LOG_WARNING,
             "this broker does not export the readers of MQTT 5 properties, and no libmosquitto.so.1 of its "
             "series is installed: properties are not copied to Iggy (install libmosquitto1)");
-    if (!p->compat.has_readers && has_stamp(p->config))
+    if (!p->compat.has_readers && mi_shared_log_has_stamp(p->config))
         mi_log_line(p->log, MI_LOG_WARNING,
                     "routes[].stamp: this broker cannot read user properties, so stamped messages that come "
                     "back through an MQTT bridge are copied again: do not bridge these topics here");

@@ -21,3 +21,11 @@ bool mi_shared_log_stamps(const struct mi_config *config, const struct mi_hit *h
             return true;
     return false;
 }
+
+bool mi_shared_log_has_stamp(const struct mi_config *config)
+{
+    for (size_t i = 0; i < config->route_count; i++)
+        if (config->routes[i].stamp)
+            return true;
+    return false;
+}

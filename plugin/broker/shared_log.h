@@ -13,4 +13,7 @@ bool mi_shared_log_follows(const struct mi_config *config, const struct mi_hit *
 /* Does a route with stamp: true read the stream and topic of this hit? */
 bool mi_shared_log_stamps(const struct mi_config *config, const struct mi_hit *hit);
 
+/* Does any route have stamp: true? */
+bool mi_shared_log_has_stamp(const struct mi_config *config);
+
 #endif
